@@ -362,16 +362,10 @@ CUresult CUDAAPI cuGraphLaunch(CUgraphExec hGraph, CUstream hStream)
     return use_in_stream(hGraph, hStream, "cuGraphLaunch", ct_graph_exec_launch);
 }
 
-static CUresult upload(struct ct_graph_exec *exec, struct ct_stream *stream)
-{
-    (void)exec, (void)stream;
-    return CUDA_SUCCESS;
-}
-
-/* cuGraphUpload. Validates its arguments; otherwise a no-op, since instantiation has prepared all nodes. */
+/* cuGraphUpload. Records what the next launch in a stream of the same context replays. Nothing is enqueued in the stream. */
 CUresult CUDAAPI cuGraphUpload(CUgraphExec hGraph, CUstream hStream)
 {
-    return use_in_stream(hGraph, hStream, "cuGraphUpload", upload);
+    return use_in_stream(hGraph, hStream, "cuGraphUpload", ct_graph_exec_upload);
 }
 
 /* ---- updates ---- */

@@ -86,6 +86,15 @@ static const struct ct_queue_calls queue_calls = {
     .await = ct_vk_queue_await,
 };
 
+static const struct ct_recording_calls recording_calls = {
+    .create = ct_vk_recording_create,
+    .destroy = ct_vk_recording_destroy,
+    .launch = ct_vk_recording_launch,
+    .barrier = ct_vk_recording_barrier,
+    .finish = ct_vk_recording_finish,
+    .replay = ct_vk_queue_replay,
+};
+
 static const struct ct_timestamp_calls timestamp_calls = {
     .create = ct_vk_timestamp_create,
     .destroy = ct_vk_timestamp_destroy,
@@ -120,6 +129,7 @@ const struct ct_backend ct_backend_vk = {
     .images = &image_calls,
     .kernels = &kernel_calls,
     .queues = &queue_calls,
+    .recordings = &recording_calls,
     .timestamps = &timestamp_calls,
     .timelines = &timeline_calls,
     .semaphores = &semaphore_calls,

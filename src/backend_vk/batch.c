@@ -55,6 +55,7 @@ static void destroy(struct ct_backend_device *device, struct ct_vk_batch *batch)
 {
     if (batch->pool)
         device->vk.vkDestroyCommandPool(device->handle, batch->pool, NULL); /* frees the command buffer */
+    free(batch->replays.list);
     free(batch);
 }
 
@@ -144,6 +145,7 @@ void ct_vk_batch_give_locked(struct ct_vk_scheduler *scheduler, struct ct_vk_bat
     ct_vk_timeline_semaphore_release_locked(scheduler->device, batch->signal.semaphore);
     batch->signal.semaphore = NULL;
     batch->n_waits = 0;
+    ct_vk_replays_end(&batch->replays);
     if (scheduler->n_spare >= MAX_SPARE) {
         destroy(scheduler->device, batch);
         return;

@@ -21,10 +21,12 @@
  * One lock, scheduler->lock, guards everything here; a VkQueue is used only with the lock held. */
 #ifndef CT_VK_QUEUE_H
 #define CT_VK_QUEUE_H
-/* Parts: batch.c, timeline_semaphore.c, record.c, retire.c, scheduler.c, timeline.c, drivers/host_store_refresh.c. */
+/* Parts: batch.c, timeline_semaphore.c, record.c, recording.c, retire.c, scheduler.c, timeline.c, drivers/host_store_refresh.c. */
 
+#include "replays.h"
 #include "vk.h"
 
+#define CT_VK_MAX_PUSH_BYTES 4096               /* the maximum of target.push_constant_bytes: device_info.c */
 #define CT_VK_IN_FLIGHT 2                       /* one runs, and the next is already submitted when it ends */
 #define CT_VK_BATCH_COMMANDS 64                 /* at 2 us per dispatch (H200), 64 take far longer than their submission */
 #define CT_VK_BATCH_BYTES (UINT64_C(256) << 20) /* of copies: some milliseconds over PCIe */
@@ -51,10 +53,11 @@ struct ct_vk_batch {
     struct ct_queue *queue;
     uint64_t last_point;
     uint64_t cost_bytes;
-    uint64_t submitted_ns;
+    uint64_t begin_ns; /* the device began it later: when it was submitted, or the batch before it was seen to run */
     unsigned n_commands, n_waits;
     bool closed, has_kernel;
     struct ct_vk_signal waits[CT_VK_BATCH_WAITS], signal;
+    struct ct_vk_replays replays;
 };
 
 struct ct_vk_batch_list {
@@ -175,6 +178,21 @@ CUresult ct_vk_queue_fill(struct ct_queue *queue, struct ct_memory *dst, uint64_
 CUresult ct_vk_kernel_prepare(const struct ct_launch *launch, const struct ct_kernel_variant **out);
 CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch);
 CUresult ct_vk_queue_timestamp(struct ct_queue *queue, struct ct_timestamp *timestamp);
+/* What the commands of a recording have bound; zeros: nothing. */
+struct ct_vk_bound {
+    struct ct_vk_pipeline pipeline;
+    unsigned char push[CT_VK_MAX_PUSH_BYTES];
+};
+/* Records a launch that has a variant into a command buffer of a recording. */
+CUresult ct_vk_record_launch(struct ct_backend_device *device, VkCommandBuffer commands, const struct ct_launch *launch,
+                             struct ct_vk_bound *bound);
+
+/* recording.c */
+CUresult ct_vk_recording_create(struct ct_backend_device *device, struct ct_recording **out);
+CUresult ct_vk_recording_launch(struct ct_recording *recording, const struct ct_launch *launch);
+void ct_vk_recording_barrier(struct ct_recording *recording);
+CUresult ct_vk_recording_finish(struct ct_recording *recording);
+CUresult ct_vk_queue_replay(struct ct_queue *queue, struct ct_recording *const *recordings, unsigned count);
 
 /* sparse.c: the value of device->binding_semaphore that a submission has to wait for; 0: no binding is pending. */
 uint64_t ct_vk_sparse_pending(struct ct_backend_device *device);

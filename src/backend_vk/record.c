@@ -17,7 +17,6 @@
 /* Blocks of a grid in one submission. Drivers abort a submission after 2 s or more: with 500 resident blocks this leaves 1 ms per block.
  * A smaller number would slow down launches of ordinary kernels; each piece of a larger grid takes a millisecond or more. */
 #define SUBMIT_GROUPS (UINT64_C(1) << 20)
-#define MAX_PUSH_BYTES 4096 /* the maximum of target.push_constant_bytes: device_info.c */
 
 _Static_assert(sizeof(struct ptx2spv_system_block) == PTX2SPV_PARAMS_OFFSET, "the parameters follow the system block");
 
@@ -194,12 +193,16 @@ CUresult ct_vk_queue_fill(struct ct_queue *queue, struct ct_memory *dst, uint64_
 
 /* ---- launches ---- */
 
+/* A launch that is being recorded into a batch of a queue, or into a recording. */
 struct dispatch {
-    struct ct_queue *queue;
+    struct ct_backend_device *device;
+    VkCommandBuffer commands;
+    struct ct_queue *queue; /* NULL: a recording */
     struct ct_vk_batch *batch;
+    struct ct_vk_bound *bound; /* what the recording has bound */
     struct ct_vk_pipeline pipeline;
     uint64_t groups; /* in this batch */
-    _Alignas(16) unsigned char push[MAX_PUSH_BYTES];
+    _Alignas(16) unsigned char push[CT_VK_MAX_PUSH_BYTES];
 };
 
 static bool needs_split(const struct ct_backend_device *device, const uint32_t grid[3])
@@ -239,39 +242,72 @@ static void fill_push_constants(const struct ct_launch *launch, struct dispatch 
         memcpy(dispatch->push + PTX2SPV_PARAMS_OFFSET, launch->params, info->param_bytes);
 }
 
+static void bind(const struct dispatch *dispatch)
+{
+    const struct ct_backend_device *device = dispatch->device;
+
+    device->vk.vkCmdBindPipeline(dispatch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline.handle);
+    device->vk.vkCmdPushConstants(dispatch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                                  dispatch->pipeline.push_bytes, dispatch->push);
+}
+
+/* The same without what is bound already. */
+static void bind_changes(const struct dispatch *dispatch)
+{
+    struct ct_vk_bound *bound = dispatch->bound;
+    uint32_t first = 0, end = dispatch->pipeline.push_bytes;
+
+    if (bound->pipeline.handle != dispatch->pipeline.handle)
+        dispatch->device->vk.vkCmdBindPipeline(dispatch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline.handle);
+    while (bound->pipeline.layout == dispatch->pipeline.layout && first < end && !memcmp(bound->push + first, dispatch->push + first, 4))
+        first += 4;
+    while (bound->pipeline.layout == dispatch->pipeline.layout && first < end &&
+           !memcmp(bound->push + end - 4, dispatch->push + end - 4, 4))
+        end -= 4;
+    if (first < end)
+        dispatch->device->vk.vkCmdPushConstants(dispatch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, first,
+                                                end - first, dispatch->push + first);
+    bound->pipeline = dispatch->pipeline;
+    memcpy(bound->push, dispatch->push, dispatch->pipeline.push_bytes);
+}
+
 static CUresult dispatch_begin_locked(struct dispatch *dispatch)
 {
-    struct ct_backend_device *device = dispatch->queue->device;
     CUresult r = ct_vk_command_begin_locked(dispatch->queue, &dispatch->batch);
 
     if (r != CUDA_SUCCESS)
         return r;
     dispatch->groups = 0;
     dispatch->batch->has_kernel = true;
-    device->vk.vkCmdBindPipeline(dispatch->batch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline.handle);
-    device->vk.vkCmdPushConstants(dispatch->batch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                                  dispatch->pipeline.push_bytes, dispatch->push);
+    dispatch->commands = dispatch->batch->commands;
+    bind(dispatch);
     return CUDA_SUCCESS;
+}
+
+/* Lets the next piece of a grid begin in another batch if this one is full. */
+static CUresult make_room_for_piece_locked(struct dispatch *dispatch, uint64_t groups)
+{
+    if (!dispatch->queue || !dispatch->groups || dispatch->groups + groups <= SUBMIT_GROUPS)
+        return CUDA_SUCCESS;
+    dispatch->batch->closed = true;
+    (void)ct_vk_command_end_locked(dispatch->queue, CUDA_SUCCESS); /* the next begin fails if the device is lost */
+    return dispatch_begin_locked(dispatch);
 }
 
 /* Dispatches one piece of a split grid. */
 static CUresult dispatch_piece_locked(struct dispatch *dispatch, const uint32_t offset[3], const uint32_t count[3])
 {
     const uint32_t at = offsetof(struct ptx2spv_system_block, ctaid_offset);
-    struct ct_backend_device *device = dispatch->queue->device;
+    const struct ct_backend_device *device = dispatch->device;
     uint64_t groups = (uint64_t)count[0] * count[1] * count[2];
-    CUresult r;
+    CUresult r = make_room_for_piece_locked(dispatch, groups);
 
-    if (dispatch->groups && dispatch->groups + groups > SUBMIT_GROUPS) {
-        dispatch->batch->closed = true;
-        (void)ct_vk_command_end_locked(dispatch->queue, CUDA_SUCCESS); /* the next begin fails if the device is lost */
-        if ((r = dispatch_begin_locked(dispatch)) != CUDA_SUCCESS)
-            return r;
-    }
+    if (r != CUDA_SUCCESS)
+        return r;
     dispatch->groups += groups;
-    device->vk.vkCmdPushConstants(dispatch->batch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, at, 3 * sizeof *offset,
+    device->vk.vkCmdPushConstants(dispatch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, at, 3 * sizeof *offset,
                                   offset);
-    device->vk.vkCmdDispatch(dispatch->batch->commands, count[0], count[1], count[2]);
+    device->vk.vkCmdDispatch(dispatch->commands, count[0], count[1], count[2]);
     return CUDA_SUCCESS;
 }
 
@@ -286,7 +322,7 @@ static CUresult dispatch_split_locked(struct dispatch *dispatch, const uint32_t 
     uint32_t limit[3], at[3], count[3];
     CUresult r = CUDA_SUCCESS;
 
-    choose_piece(dispatch->queue->device, grid, limit);
+    choose_piece(dispatch->device, grid, limit);
     for (at[2] = 0; at[2] < grid[2]; at[2] += count[2]) {
         count[2] = piece_of(grid[2], at[2], limit[2]);
         for (at[1] = 0; at[1] < grid[1]; at[1] += count[1]) {
@@ -302,16 +338,19 @@ static CUresult dispatch_split_locked(struct dispatch *dispatch, const uint32_t 
     return r;
 }
 
-static CUresult launch_locked(struct dispatch *dispatch, const uint32_t grid[3], bool split)
+static CUresult dispatch_grid_locked(struct dispatch *dispatch, const uint32_t grid[3])
+{
+    if (needs_split(dispatch->device, grid))
+        return dispatch_split_locked(dispatch, grid);
+    dispatch->device->vk.vkCmdDispatch(dispatch->commands, grid[0], grid[1], grid[2]);
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch_locked(struct dispatch *dispatch, const uint32_t grid[3])
 {
     CUresult r = dispatch_begin_locked(dispatch);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (split)
-        return dispatch_split_locked(dispatch, grid);
-    dispatch->queue->device->vk.vkCmdDispatch(dispatch->batch->commands, grid[0], grid[1], grid[2]);
-    return CUDA_SUCCESS;
+    return r == CUDA_SUCCESS ? dispatch_grid_locked(dispatch, grid) : r;
 }
 
 static CUresult find_variant(const struct ct_backend_device *device, const struct ct_launch *launch, const struct ct_kernel_variant **out)
@@ -330,8 +369,6 @@ CUresult ct_vk_kernel_prepare(const struct ct_launch *launch, const struct ct_ke
 
 CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
 {
-    const uint32_t *grid = launch->grid;
-    const bool split = needs_split(queue->device, grid);
     const struct ct_kernel_variant *variant = launch->variant;
     struct dispatch dispatch;
     CUresult r;
@@ -341,12 +378,30 @@ CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *laun
     if (!variant && (r = find_variant(queue->device, launch, &variant)) != CUDA_SUCCESS)
         return r;
     dispatch.pipeline = ct_vk_kernel_pipeline(launch->kernel, variant);
+    dispatch.device = queue->device;
     dispatch.queue = queue;
     fill_push_constants(launch, &dispatch);
     ct_mutex_lock(&queue->scheduler->lock);
-    r = ct_vk_command_end_locked(queue, launch_locked(&dispatch, grid, split));
+    r = ct_vk_command_end_locked(queue, launch_locked(&dispatch, launch->grid));
     ct_mutex_unlock(&queue->scheduler->lock);
     return r;
+}
+
+CUresult ct_vk_record_launch(struct ct_backend_device *device, VkCommandBuffer commands, const struct ct_launch *launch,
+                             struct ct_vk_bound *bound)
+{
+    struct dispatch dispatch;
+
+    dispatch.pipeline = ct_vk_kernel_pipeline(launch->kernel, launch->variant);
+    dispatch.device = device;
+    dispatch.queue = NULL;
+    dispatch.commands = commands;
+    dispatch.bound = bound;
+    fill_push_constants(launch, &dispatch);
+    bind_changes(&dispatch);
+    if (needs_split(device, launch->grid)) /* each piece changes the constants */
+        bound->pipeline.layout = VK_NULL_HANDLE;
+    return dispatch_grid_locked(&dispatch, launch->grid);
 }
 
 /* ---- timestamps ---- */

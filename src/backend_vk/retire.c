@@ -33,11 +33,16 @@ void ct_vk_scheduler_retire_locked(struct ct_vk_device_queue *device_queue)
         if (first->last_point > queue->completed &&
             ct_vk_timeline_semaphore_read(queue->device, queue->semaphore, &queue->completed) != CUDA_SUCCESS)
             return;
-        if (first->last_point > queue->completed)
+        if (first->last_point > queue->completed) {
+            if (first->next)
+                first->next->begin_ns = ct_vk_now_ns();
             return;
+        }
         ct_vk_batch_remove_first(&device_queue->in_flight);
         queue->n_in_flight--;
         queue->n_batches--;
+        if (first->replays.count)
+            ct_vk_replays_measure(&first->replays, ct_vk_now_ns() - first->begin_ns);
         ct_vk_device_queue_end_lingering_locked(device_queue);
         device_queue->lingering = first;
         device_queue->lingering_semaphore = queue->semaphore;

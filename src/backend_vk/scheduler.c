@@ -98,7 +98,7 @@ static void submit_first_locked(struct ct_queue *queue)
         ct_vk_batch_give_locked(queue->scheduler, batch);
         return;
     }
-    batch->submitted_ns = ct_vk_now_ns();
+    batch->begin_ns = ct_vk_now_ns();
     queue->semaphore->promised = batch->last_point;
     if (batch->signal.semaphore)
         batch->signal.semaphore->promised = batch->signal.value;
@@ -136,7 +136,7 @@ static void set_flag_locked(bool *flag, unsigned *count, bool value)
 /* Full batches are submitted at once, so a limit that is too low costs little; one that is too high may lose the device. */
 static void adapt_batch_size(struct ct_queue *queue, const struct ct_vk_batch *batch, uint64_t done_ns, uint64_t previous_done_ns)
 {
-    uint64_t start = previous_done_ns > batch->submitted_ns ? previous_done_ns : batch->submitted_ns;
+    uint64_t start = previous_done_ns > batch->begin_ns ? previous_done_ns : batch->begin_ns;
 
     if (done_ns - start > LONG_BATCH_NS && queue->max_commands > 1)
         queue->max_commands /= 2;

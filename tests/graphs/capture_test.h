@@ -149,16 +149,6 @@ static inline void run_graph(CUgraph graph)
     ok(cuGraphDestroy(graph));
 }
 
-static inline CUdeviceptr allocate(uint32_t value)
-{
-    CUdeviceptr data;
-
-    ok(cuMemAlloc(&data, BYTES));
-    ok(cuMemsetD32(data, value, COUNT));
-    ok(cuCtxSynchronize());
-    return data;
-}
-
 static inline void call_back(void *user)
 {
     ++*(unsigned *)user;

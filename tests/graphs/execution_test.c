@@ -5,23 +5,6 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-static CUgraphExec instantiate(CUgraph graph)
-{
-    CUgraphExec exec;
-
-    ok(cuGraphInstantiate(&exec, graph, 0));
-    return exec;
-}
-
-static CUdeviceptr allocate(uint32_t value)
-{
-    CUdeviceptr data;
-
-    ok(cuMemAlloc(&data, BYTES));
-    ok(cuMemsetD32(data, value, COUNT));
-    return data;
-}
-
 /* ((1 * 3 + 5) * 2 + 1) * 10 + 4 */
 static void kernels_follow_their_dependencies(void **state)
 {

@@ -118,6 +118,25 @@ static inline CUgraphNode add_copy(CUgraph graph, const CUgraphNode *after, size
     return node;
 }
 
+static inline CUgraphExec instantiate(CUgraph graph)
+{
+    CUgraphExec exec;
+
+    ok(cuGraphInstantiate(&exec, graph, 0));
+    return exec;
+}
+
+/* Memory for COUNT words, all of which are `value`. */
+static inline CUdeviceptr allocate(uint32_t value)
+{
+    CUdeviceptr data;
+
+    ok(cuMemAlloc(&data, BYTES));
+    ok(cuMemsetD32(data, value, COUNT));
+    ok(cuCtxSynchronize()); /* non-blocking streams do not wait for the memset */
+    return data;
+}
+
 static inline void launch_and_wait(CUgraphExec exec)
 {
     CUstream stream;

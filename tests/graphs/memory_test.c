@@ -69,7 +69,7 @@ static CUgraph new_graph(void)
     return graph;
 }
 
-static CUgraphExec instantiate(CUgraph graph, unsigned long long flags)
+static CUgraphExec instantiate_with(CUgraph graph, unsigned long long flags)
 {
     CUgraphExec exec;
 
@@ -109,7 +109,7 @@ static void a_graph_has_temporary_memory(void **state)
     copy = copy_params(NULL, result, NULL, temporary, BYTES);
     node = add_copy(graph, &node, 1, &copy);
     add_free(graph, node, temporary);
-    exec = instantiate(graph, 0);
+    exec = instantiate_with(graph, 0);
     for (int round = 0; round < 3; round++) {
         ok(cuMemsetD32(result, 0, COUNT));
         ok(cuCtxSynchronize());
@@ -176,7 +176,7 @@ static void memory_outlives_the_launch(void **state)
     (void)state;
     node = add_alloc(graph, NULL, BYTES, &address);
     add_fill(graph, node, address, 5);
-    exec = instantiate(graph, 0);
+    exec = instantiate_with(graph, 0);
     gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(address)); /* not allocated yet */
     gives(CUDA_ERROR_INVALID_VALUE, cuMemsetD32(address, 0, 1));
     launch(exec);
@@ -205,7 +205,7 @@ static void memory_is_freed_at_the_launch(void **state)
     (void)state;
     node = add_alloc(graph, NULL, BYTES, &address);
     add_fill(graph, node, address, 5);
-    exec = instantiate(graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
+    exec = instantiate_with(graph, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH);
     for (int i = 0; i < 3; i++)
         launch(exec);
     all_are(address, 5);
@@ -230,8 +230,8 @@ static void another_graph_frees_the_memory(void **state)
     copy = copy_params(NULL, result, NULL, address, BYTES);
     node = add_copy(frees, NULL, 0, &copy);
     add_free(frees, node, address);
-    first = instantiate(allocates, 0);
-    second = instantiate(frees, 0);
+    first = instantiate_with(allocates, 0);
+    second = instantiate_with(frees, 0);
     gives(CUDA_ERROR_INVALID_VALUE, cuGraphLaunch(second, stream));
     for (int i = 0; i < 2; i++) {
         ok(cuGraphLaunch(first, stream));
@@ -258,7 +258,7 @@ static void launches_follow_the_free(void **state)
     ok(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
     node = add_alloc(graph, NULL, BYTES, &address);
     add_fill(graph, node, address, 1);
-    exec = instantiate(graph, 0);
+    exec = instantiate_with(graph, 0);
     launch(exec);
     for (int i = 0; i < 20; i++) {
         CUdeviceptr data = address;
@@ -346,10 +346,10 @@ static void graphs_with_memory_are_restricted(void **state)
     gives(CUDA_ERROR_NOT_SUPPORTED, cuGraphRemoveDependencies(graph, &allocates, &empty, NULL, 1));
     gives(CUDA_ERROR_NOT_SUPPORTED, cuGraphClone(&clone, graph));
     gives(CUDA_ERROR_NOT_SUPPORTED, cuGraphAddChildGraphNode(&node, other, NULL, 0, graph));
-    exec = instantiate(graph, 0);
+    exec = instantiate_with(graph, 0);
     gives(CUDA_ERROR_NOT_SUPPORTED, cuGraphInstantiate(&second, graph, 0));
     ok(cuGraphExecDestroy(exec));
-    exec = instantiate(graph, 0);
+    exec = instantiate_with(graph, 0);
     launch(exec);
     destroy(graph, exec);
     ok(cuGraphDestroy(other));
@@ -381,7 +381,7 @@ static void memory_is_counted_and_trimmed(void **state)
     assert_int_equal(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT), 0);
     assert_int_equal(attribute(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
     add_alloc(graph, NULL, 1 << 20, &address);
-    exec = instantiate(graph, 0);
+    exec = instantiate_with(graph, 0);
     launch(exec);
     assert_true(attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT) >= 1 << 20);
     assert_true(attribute(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) >= attribute(CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT));
@@ -428,7 +428,7 @@ static void captured_streams_allocate(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(temporary, stream));
     ok(cuMemFreeAsync(0, stream));
     ok(cuStreamEndCapture(stream, &graph));
-    exec = instantiate(graph, 0);
+    exec = instantiate_with(graph, 0);
     for (int i = 0; i < 2; i++) {
         launch(exec);
         all_are(kept, 42);

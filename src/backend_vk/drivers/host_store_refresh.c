@@ -143,7 +143,7 @@ static uint64_t oldest_ns_locked(struct ct_vk_scheduler *scheduler)
         first = scheduler->device_queues[i].in_flight.first;
         if (!first)
             continue;
-        age = first->has_kernel ? now - first->submitted_ns + 1 : 1;
+        age = first->has_kernel ? now - first->begin_ns + 1 : 1;
         oldest = age > oldest ? age : oldest;
     }
     return oldest;

@@ -8,7 +8,7 @@
 #include "core/array/array_tiles.h"
 #include "core/copy/copy.h"
 #include "core/copy/memset.h"
-#include "core/launch/launch.h"
+#include "core/launch/replay.h"
 #include "core/pool/memory_pool.h"
 #include "core/share/external_semaphore.h"
 #include "core/stream/event.h"

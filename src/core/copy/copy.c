@@ -215,6 +215,12 @@ CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command 
     return r == CUDA_SUCCESS ? carry_out(stream, copy, &plan) : r;
 }
 
+bool ct_copy_is_direct(const struct ct_copy_command *command, struct ct_copy *out)
+{
+    *out = simplified(&command->copy);
+    return out->row_bytes && !out->dst.read_only && !overlaps(out);
+}
+
 /* ---- construction ---- */
 
 CUresult ct_copy_command_linear(enum ct_pointer_role dst_role, uint64_t dst, enum ct_pointer_role src_role, uint64_t src,

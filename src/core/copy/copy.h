@@ -55,6 +55,9 @@ CUresult ct_copy_command_linear(enum ct_pointer_role dst_role, uint64_t dst, enu
 /* INVALID_VALUE: the destination is read-only. */
 CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command *command);
 
+/* Whether the copy accesses each byte once, and bytes on one side only as its source or destination, so that it needs no staging. *out: the same
+ * with adjacent rows merged. It may still be between devices, or with pageable memory. */
+bool ct_copy_is_direct(const struct ct_copy_command *command, struct ct_copy *out);
 /* Whether the host can read and write this device's memory as fast as the device's own copies. */
 bool ct_copy_host_is_fast(const struct ct_context *context);
 

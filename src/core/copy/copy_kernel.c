@@ -4,6 +4,7 @@
  * driver copies the rest. The kernel uses device addresses. */
 #include "copy_kernel.h"
 
+#include "builtin_kernel.h"
 #include "core/stream/stream_record.h"
 
 #include "core/base/config.h"
@@ -34,28 +35,6 @@ _Static_assert(BLOCK_BYTES == 4096, "as in the kernel's text");
 
 /* ---- creation ---- */
 
-static CUresult make_image(struct ct_device *device, struct ct_kernel_image **out)
-{
-    const struct ptx2spv_options options = {0};
-    struct ptx2spv_target plain = device->info.target;
-    struct ptx2spv_module *module = NULL;
-    struct ptx2spv_kernel kernel;
-    enum ptx2spv_status status;
-    CUresult r;
-
-    plain.pointer_rule = PTX2SPV_POINTER_SAME;
-    status = ptx2spv_module_create(text, sizeof text - 1, &options, &module);
-    if (status == PTX2SPV_OK)
-        status = ptx2spv_kernel_compile(module, 0, &plain, &options, &kernel);
-    ptx2spv_module_destroy(module);
-    if (status != PTX2SPV_OK)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the copy kernel does not compile: %s", ptx2spv_status_string(status));
-    r = kernel.info.params_in_buffer ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the parameters of the copy kernel do not fit")
-                                     : device->backend->kernels->create(device->opened, "copy", &kernel, out);
-    ptx2spv_kernel_finish(&kernel);
-    return r;
-}
-
 /* Compiles the pipelines that its launches need, while no stream is locked. All launches have the same block; a grid above the driver's
  * limits may need a variant of its own. */
 static CUresult prepare(const struct ct_device *device, struct ct_kernel_image *image)
@@ -73,7 +52,7 @@ static CUresult prepare(const struct ct_device *device, struct ct_kernel_image *
 static CUresult make(struct ct_device *device, struct ct_kernel_image **out)
 {
     struct ct_kernel_image *image;
-    CUresult r = make_image(device, &image);
+    CUresult r = ct_builtin_kernel_create(device, text, sizeof text - 1, "copy", &image);
 
     if (r == CUDA_SUCCESS && device->backend->kernels->prepare && (r = prepare(device, image)) != CUDA_SUCCESS)
         device->backend->kernels->destroy(image);

@@ -254,6 +254,7 @@ struct ct_queue;
 struct ct_timestamp; /* storage for one timestamp */
 struct ct_timeline;  /* a timeline semaphore: a counter that queues and the host signal and wait for */
 struct ct_semaphore; /* a semaphore shared with another API or process: timeline or binary */
+struct ct_recording; /* launches that are recorded once and replayed often */
 
 struct ct_launch {
     struct ct_kernel_image *kernel;
@@ -377,6 +378,23 @@ struct ct_queue_calls {
     CUresult (*await)(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns, bool spin);
 };
 
+/* Recordings. No member is NULL. */
+struct ct_recording_calls {
+    CUresult (*create)(struct ct_backend_device *device, struct ct_recording **out);
+    void (*destroy)(struct ct_recording *recording); /* queues may still replay it; takes NULL */
+
+    /* Recording, by one thread. Launches with no barrier between them may run in any order, or at the same time; those behind a barrier see
+     * the writes of those before it. The launch has a variant, and no parameters in a buffer. */
+    CUresult (*launch)(struct ct_recording *recording, const struct ct_launch *launch);
+    void (*barrier)(struct ct_recording *recording);
+    CUresult (*finish)(struct ct_recording *recording); /* nothing is recorded afterwards */
+
+    /* A command of the queue: replays finished recordings one after the other, without barriers between them, in one submission if the
+     * device is known not to take long for that; else in several, each with a point of its own. NOT_READY: the queue's kernels take so
+     * long that they should be recorded one by one; nothing was done. */
+    CUresult (*replay)(struct ct_queue *queue, struct ct_recording *const *recordings, unsigned count);
+};
+
 /* No member is NULL. */
 struct ct_timestamp_calls {
     CUresult (*create)(struct ct_backend_device *device, struct ct_timestamp **out);
@@ -424,6 +442,7 @@ struct ct_backend {
     const struct ct_image_calls *images;                  /* or NULL */
     const struct ct_kernel_calls *kernels;
     const struct ct_queue_calls *queues;
+    const struct ct_recording_calls *recordings; /* or NULL */
     const struct ct_timestamp_calls *timestamps;
     const struct ct_timeline_calls *timelines;
     const struct ct_semaphore_calls *semaphores; /* or NULL */

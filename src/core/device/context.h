@@ -15,6 +15,7 @@ struct ct_event;
 struct ct_module;
 struct ct_context_local;
 struct ct_copy_kernel;
+struct ct_memory_kernels;
 struct ct_spares;
 struct ct_heap;
 struct ct_array_group;
@@ -54,8 +55,9 @@ struct ct_device {
     atomic_int lost;                  /* the CUresult of all calls in its contexts; CUDA_SUCCESS: it is not lost (device_loss.h) */
     atomic_bool watched;              /* faults of its kernels are caught (kernel_faults.h) */
     struct ct_mutex running_lock;
-    struct ct_running *running;                   /* lists of kernels that may be running: running.h */
-    _Atomic(struct ct_copy_kernel *) copy_kernel; /* copy_kernel.c; NULL until a copy needs it */
+    struct ct_running *running;                         /* lists of kernels that may be running: running.h */
+    _Atomic(struct ct_copy_kernel *) copy_kernel;       /* copy_kernel.c; NULL until a copy needs it */
+    _Atomic(struct ct_memory_kernels *) memory_kernels; /* memory_kernels.c; NULL until a recording needs one */
 };
 
 struct ct_context {

@@ -29,6 +29,7 @@ struct ct_graph_node {
     size_t index;           /* in graph->nodes */
     uint64_t id;            /* never reused in the process */
     uint64_t original_id;   /* the id of the node of which this one is a clone; 0: none */
+    bool is_changed;        /* a node of an executable graph: its parameters are not those of the plan (graph_plan.h) */
     struct ct_node_params params;
     struct ct_edges dependencies, dependents;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Creation, launches and destruction of executable graphs. A launch enqueues the nodes one after the other, in an order that follows the
- * edges. */
+/* Creation, launches and destruction of executable graphs. */
 #include "graph_exec.h"
 #include "graph_memory.h"
+#include "graph_plan.h"
 
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -78,6 +78,7 @@ static void free_exec(struct ct_object *object)
 {
     struct ct_graph_exec *exec = (struct ct_graph_exec *)object;
 
+    ct_graph_plan_discard(exec->plan);
     ct_graph_memory_unclaim(exec);
     if (exec->graph)
         ct_graph_discard(exec->graph);
@@ -227,9 +228,10 @@ static CUresult launch(struct ct_graph_exec *exec, struct ct_stream *stream)
 
     if (r == CUDA_SUCCESS)
         r = follow_last_launch(exec, stream);
-    for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
-        if (!exec->steps[i].disabled)
-            r = ct_node_execute(&exec->steps[i].node->params, stream);
+    if (r == CUDA_SUCCESS)
+        r = ct_graph_plan_prepare(exec, stream);
+    if (r == CUDA_SUCCESS)
+        r = ct_graph_plan_launch(exec, stream);
     return r == CUDA_SUCCESS ? mark_launch(exec, stream) : r;
 }
 
@@ -239,6 +241,16 @@ CUresult ct_graph_exec_launch(struct ct_graph_exec *exec, struct ct_stream *stre
 
     ct_graph_exec_enter(exec);
     r = launch(exec, stream);
+    ct_graph_exec_leave(exec);
+    return r;
+}
+
+CUresult ct_graph_exec_upload(struct ct_graph_exec *exec, struct ct_stream *stream)
+{
+    CUresult r;
+
+    ct_graph_exec_enter(exec);
+    r = ct_graph_plan_prepare(exec, stream);
     ct_graph_exec_leave(exec);
     return r;
 }

@@ -4,6 +4,9 @@
 #define CT_CORE_GRAPH_EXEC_H
 /* Parts: graph_execute.c, graph_update.c. */
 
+struct ct_graph_plan;
+
+#include "core/launch/launch.h"
 #include "core/stream/event.h"
 #include "core/stream/stream.h"
 #include "graph.h"
@@ -28,7 +31,9 @@ struct ct_graph_exec {
     struct ct_mutex lock;
     pthread_cond_t free_again;
     bool is_in_use;
-    struct ct_event *launched; /* recorded after each launch; NULL: never launched */
+    struct ct_event *launched;  /* recorded after each launch; NULL: never launched */
+    struct ct_graph_plan *plan; /* of the last launch; NULL: there is none (graph_plan.h) */
+    bool is_planned;            /* the plan has all nodes that are enabled now */
 };
 
 /* Why an executable graph could not be created: the result, and the application's node. */
@@ -47,6 +52,8 @@ CUresult ct_graph_exec_destroy(struct ct_graph_exec *exec);
 
 /* Enqueues all nodes in the stream, after the previous launch of the same executable graph. */
 CUresult ct_graph_exec_launch(struct ct_graph_exec *exec, struct ct_stream *stream);
+/* Does in advance what the next launch in the stream's context would do once. */
+CUresult ct_graph_exec_upload(struct ct_graph_exec *exec, struct ct_stream *stream);
 
 /* Waits until no other thread uses the graph, and marks it as in use. */
 void ct_graph_exec_enter(struct ct_graph_exec *exec);
@@ -59,6 +66,8 @@ struct ct_graph_step *ct_graph_exec_step_or_null(const struct ct_graph_exec *exe
 /* Compiles what the node executes, in its context or the current one. INVALID_VALUE: it has none, and no context is current. */
 CUresult ct_node_prepare(const struct ct_node_params *params);
 CUresult ct_node_execute(const struct ct_node_params *params, struct ct_stream *stream);
+/* The shape of a KERNEL node's launch. */
+struct ct_launch_shape ct_node_shape(const struct ct_node_params *params);
 
 /* ---- graph_update.c ---- */
 

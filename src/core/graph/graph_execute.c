@@ -15,7 +15,7 @@
 
 /* ---- kernels ---- */
 
-static struct ct_launch_shape shape_of(const struct ct_node_params *params)
+struct ct_launch_shape ct_node_shape(const struct ct_node_params *params)
 {
     const CUDA_KERNEL_NODE_PARAMS_v3 *given = &params->given.kernel;
 
@@ -34,14 +34,14 @@ static CUfunction function_of(const struct ct_node_params *params)
 
 static CUresult execute_kernel(const struct ct_node_params *params, struct ct_stream *stream)
 {
-    const struct ct_launch_shape shape = shape_of(params);
+    const struct ct_launch_shape shape = ct_node_shape(params);
 
     return ct_launch_in_stream(function_of(params), &shape, stream, params->given.kernel.kernelParams, NULL);
 }
 
 static CUresult prepare_kernel(const struct ct_node_params *params)
 {
-    const struct ct_launch_shape shape = shape_of(params);
+    const struct ct_launch_shape shape = ct_node_shape(params);
     unsigned char room[CT_LAUNCH_ROOM_BYTES];
     struct ct_launch_command command;
     struct ct_function *function;

@@ -4,6 +4,8 @@
 
 #include "core/base/log.h"
 
+#include <stdlib.h>
+
 #define CT_CHANNEL "graph"
 
 /* ---- one node ---- */
@@ -29,8 +31,10 @@ CUresult ct_graph_exec_set_params(struct ct_graph_exec *exec, const struct ct_gr
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node is a %s node", ct_node_type_name(step->node->params.given.type));
     if (r == CUDA_SUCCESS && params->child)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a GRAPH node"); /* ct_graph_exec_set_child */
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS) {
+        step->node->is_changed |= !ct_node_params_equal(&step->node->params, params);
         ct_node_params_replace(&step->node->params, params);
+    }
     ct_graph_exec_leave(exec);
     if (r == CUDA_SUCCESS)
         ct_node_params_finish(params);
@@ -61,7 +65,7 @@ CUresult ct_graph_exec_set_enabled(struct ct_graph_exec *exec, const struct ct_g
     ct_graph_exec_enter(exec);
     r = find_switchable(exec, node, &step);
     if (r == CUDA_SUCCESS)
-        step->disabled = !enabled;
+        step->disabled = !enabled, exec->is_planned = false;
     ct_graph_exec_leave(exec);
     return r;
 }
@@ -118,53 +122,88 @@ static bool compare_locked(const struct ct_graph *old, const struct ct_graph *ne
     return result == CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }
 
-static void exchange(struct ct_node_params *a, struct ct_node_params *b)
-{
-    const struct ct_node_params before = *a;
+/* New parameters of nodes of the executable graph. */
+struct change {
+    struct ct_graph_node *node;
+    struct ct_node_params params;
+};
+struct changes {
+    struct change *list;
+    size_t count, capacity;
+};
 
-    *a = *b;
-    *b = before;
+static CUresult add_change(struct changes *changes, struct ct_graph_node *node, const struct ct_node_params *params)
+{
+    if (changes->count == changes->capacity) {
+        const size_t capacity = changes->capacity ? 2 * changes->capacity : 16;
+        struct change *list = realloc(changes->list, capacity * sizeof *list);
+
+        if (!list)
+            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the changes of a graph");
+        changes->list = list;
+        changes->capacity = capacity;
+    }
+    changes->list[changes->count].node = node;
+    return ct_node_params_copy(&changes->list[changes->count++].params, params);
 }
 
 /* The graphs have the same structure. Child graphs stay, since steps refer to their nodes. */
-static void exchange_all(struct ct_graph *graph, struct ct_graph *with)
+static CUresult collect_locked(const struct ct_graph *old, const struct ct_graph *new, struct changes *changes)
 {
-    for (size_t i = 0; i < graph->count; i++) {
-        struct ct_node_params *ours = &graph->nodes[i]->params, *theirs = &with->nodes[i]->params;
+    CUresult r = CUDA_SUCCESS;
 
-        if (ours->child)
-            exchange_all((struct ct_graph *)ours->child, (struct ct_graph *)theirs->child);
-        else
-            exchange(ours, theirs);
+    for (size_t i = 0; i < old->count && r == CUDA_SUCCESS; i++) {
+        struct ct_graph_node *node = old->nodes[i];
+        const struct ct_graph_node *other = new->nodes[i];
+
+        if (node->params.child)
+            r = collect_locked(ct_node_child_or_null(node), ct_node_child_or_null(other), changes);
+        else if (!ct_node_params_equal(&node->params, &other->params))
+            r = add_change(changes, node, &other->params);
     }
+    return r;
 }
 
-static CUresult check_update(const struct ct_graph *old, const struct ct_graph *new, CUgraphExecUpdateResultInfo *out)
+static CUresult find_changes(const struct ct_graph *old, const struct ct_graph *new, struct changes *changes,
+                             CUgraphExecUpdateResultInfo *out)
 {
     bool same;
+    CUresult r = CUDA_SUCCESS;
 
     *out = (CUgraphExecUpdateResultInfo){.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
     ct_graphs_lock();
     same = compare_locked(old, new, out);
+    if (same)
+        r = collect_locked(old, new, changes);
     ct_graphs_unlock();
-    return same ? CUDA_SUCCESS
+    return same ? r
                 : ct_fail(CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE, "the graph differs from the executable graph (update result %d)",
                           (int)out->result);
 }
 
-/* `old` is the executable graph's, or that of one of its GRAPH nodes. */
-static CUresult update(struct ct_graph_exec *exec, struct ct_graph *old, struct ct_graph *new, CUgraphExecUpdateResultInfo *out)
+/* Exchanges the parameters with those of the node, which the list then has. */
+static void apply(struct change *change)
 {
-    struct ct_graph *clone = NULL;
-    CUresult r = check_update(old, new, out);
+    const struct ct_node_params before = change->node->params;
 
-    if (r == CUDA_SUCCESS && (r = ct_graph_clone(new, false, &clone)) == CUDA_SUCCESS &&
-        (r = check_update(old, clone, out)) == CUDA_SUCCESS) /* the graph may have changed meanwhile */
-        exchange_all(old, clone);
-    for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
-        r = ct_node_prepare(&exec->steps[i].node->params);
-    if (clone)
-        ct_graph_discard(clone);
+    change->node->params = change->params;
+    change->params = before;
+    change->node->is_changed = true;
+}
+
+/* `old` is the executable graph's, or that of one of its GRAPH nodes. */
+static CUresult update(struct ct_graph *old, struct ct_graph *new, CUgraphExecUpdateResultInfo *out)
+{
+    struct changes changes = {NULL, 0, 0};
+    CUresult r = find_changes(old, new, &changes, out);
+
+    for (size_t i = 0; i < changes.count && r == CUDA_SUCCESS; i++)
+        apply(&changes.list[i]);
+    for (size_t i = 0; i < changes.count && r == CUDA_SUCCESS; i++)
+        r = ct_node_prepare(&changes.list[i].node->params);
+    for (size_t i = 0; i < changes.count; i++)
+        ct_node_params_finish(&changes.list[i].params);
+    free(changes.list);
     return r;
 }
 
@@ -173,7 +212,7 @@ CUresult ct_graph_exec_update(struct ct_graph_exec *exec, struct ct_graph *graph
     CUresult r;
 
     ct_graph_exec_enter(exec);
-    r = update(exec, exec->graph, graph, out);
+    r = update(exec->graph, graph, out);
     ct_graph_exec_leave(exec);
     return r;
 }
@@ -189,7 +228,7 @@ CUresult ct_graph_exec_set_child(struct ct_graph_exec *exec, const struct ct_gra
     if (r == CUDA_SUCCESS && !step->node->params.child)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node is a %s node", ct_node_type_name(step->node->params.given.type));
     if (r == CUDA_SUCCESS)
-        r = update(exec, ct_node_child_or_null(step->node), graph, &info);
+        r = update(ct_node_child_or_null(step->node), graph, &info);
     ct_graph_exec_leave(exec);
     return r;
 }

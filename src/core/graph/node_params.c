@@ -500,6 +500,31 @@ void ct_node_params_replace(struct ct_node_params *params, struct ct_node_params
     by->attributes = NULL;
 }
 
+static bool is_same_kernel(const struct ct_node_params *a, const struct ct_node_params *b)
+{
+    const CUDA_KERNEL_NODE_PARAMS_v3 *x = &a->given.kernel, *y = &b->given.kernel;
+
+    return x->func == y->func && x->kern == y->kern && x->ctx == y->ctx && x->gridDimX == y->gridDimX && x->gridDimY == y->gridDimY &&
+           x->gridDimZ == y->gridDimZ && x->blockDimX == y->blockDimX && x->blockDimY == y->blockDimY && x->blockDimZ == y->blockDimZ &&
+           x->sharedMemBytes == y->sharedMemBytes && a->arguments.size_bytes == b->arguments.size_bytes &&
+           (!a->arguments.size_bytes || !memcmp(a->arguments.bytes, b->arguments.bytes, a->arguments.size_bytes)) &&
+           ct_node_params_cooperate(a) == ct_node_params_cooperate(b);
+}
+
+bool ct_node_params_equal(const struct ct_node_params *a, const struct ct_node_params *b)
+{
+    switch (a->given.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return is_same_kernel(a, b);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return !memcmp(&a->given.memcpy.copyParams, &b->given.memcpy.copyParams, sizeof a->given.memcpy.copyParams);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return !memcmp(&a->given.memset, &b->given.memset, sizeof a->given.memset);
+    default:
+        return false;
+    }
+}
+
 void ct_node_params_finish(struct ct_node_params *params)
 {
     free(params->arguments.bytes);

@@ -52,6 +52,8 @@ CUresult ct_node_params_init(struct ct_node_params *out, const CUgraphNodeParams
 CUresult ct_node_params_copy(struct ct_node_params *out, const struct ct_node_params *params);
 /* Exchanges the parameters of a node and new ones of the same type, which have no attributes; the node keeps its attributes. */
 void ct_node_params_replace(struct ct_node_params *params, struct ct_node_params *by);
+/* Whether two nodes do the same. Only for kernels, copies and memsets: false for all other types. */
+bool ct_node_params_equal(const struct ct_node_params *a, const struct ct_node_params *b);
 void ct_node_params_finish(struct ct_node_params *params); /* the caller does not hold the lock of graphs */
 
 /* Attributes of kernels (cuGraphKernelNodeSetAttribute). INVALID_VALUE: it is not an attribute of kernels, or has an invalid value; NOT_SUPPORTED:

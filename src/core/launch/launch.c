@@ -21,6 +21,7 @@
 #define CT_CHANNEL "launch"
 #define CT_PARAMS_ALIGN 16
 #define MOST_COOPERATIVE_BLOCKS 0x7fffffffu
+#define MOST_RECORDED_BLOCKS (UINT64_C(1) << 20)
 
 static uint32_t required_block(const struct ct_function *function, int dimension)
 {
@@ -326,6 +327,31 @@ CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_comm
     r = record_command(stream, command);
     ct_float_environment_restore(&before);
     return r;
+}
+
+/* ---- recordings ---- */
+
+/* Larger grids are split into several submissions. */
+static bool fits_into_a_recording(const struct ct_launch_shape *shape)
+{
+    return (uint64_t)shape->grid[0] * shape->grid[1] <= MOST_RECORDED_BLOCKS / shape->grid[2];
+}
+
+bool ct_launch_is_recordable(const struct ct_launch_command *command, const struct ct_context *context)
+{
+    return command->function->module->context == context && command->variant && !command->runs->info.params_in_buffer &&
+           fits_into_a_recording(&command->shape);
+}
+
+CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command)
+{
+    const struct ct_module *module = command->function->module;
+    const struct ct_launch_code code = {.image = command->runs->image, .variables = {module->image_address}, .variant = command->variant};
+    struct ct_launch launch = ct_launch_of(&code, &command->shape);
+
+    launch.params = command->params;
+    launch.fault = module->context->fault->memory->address;
+    return module->context->backend->recordings->launch(recording, &launch);
 }
 
 /* ---- failures ---- */

@@ -41,6 +41,10 @@ void ct_launch_command_finish(struct ct_launch_command *command);
 /* Records it; does not wait for the kernel. INVALID_HANDLE: function and stream belong to different contexts, or the module is unloaded. */
 CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_command *command);
 
+/* Whether ct_launch_record can record the launch for replays in streams of the context. */
+bool ct_launch_is_recordable(const struct ct_launch_command *command, const struct ct_context *context);
+CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command);
+
 /* Returns r. Unless r is success it logs a warning that the kernel was not launched, and the reason: programs that ignore errors would use
  * its results or timings as if it had run. For the entry points; the reason is the last ct_fail message since ct_log_forget_failure. */
 CUresult ct_launch_log_failure(CUfunction function, CUresult r);

@@ -18,6 +18,7 @@
 #include "core/device/context_local.h"
 #include "core/device/device.h"
 #include "core/graph/capture_state.h"
+#include "core/launch/recordings.h"
 #include "core/code/heap.h"
 #include "core/code/print.h"
 #include "core/memory/memory.h"
@@ -66,6 +67,7 @@ static void drop_parts(struct ct_context *context)
 {
     ct_captures_end_in_context(context);
     ct_streams_await_all(context);
+    ct_recordings_forget(context);
     ct_events_destroy_all(context);
     ct_memory_pools_forget(context); /* before the queues are destroyed, whose progress the pools query */
     ct_streams_destroy_all(context);

@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/device/device.h"
 #include "core/copy/copy_kernel.h"
+#include "core/copy/memory_kernels.h"
 #include "core/backing/memory_spares.h"
 #include "core/pool/memory_pool.h"
 
@@ -101,6 +102,7 @@ void ct_device_finish(struct ct_device *device)
     ct_context_unmake_primary(device->primary);
     ct_spares_destroy(device->spares);
     ct_copy_kernel_destroy(device);
+    ct_memory_kernels_destroy(device);
     if (device->opened)
         device->backend->device_close(device->opened);
     pthread_cond_destroy(&device->primary_destroyed);

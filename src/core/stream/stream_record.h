@@ -35,6 +35,12 @@ static inline CUresult ct_stream_record_launch_locked(struct ct_stream *stream, 
     return ct_stream_backend(stream)->queues->launch(stream->queue, launch);
 }
 
+static inline CUresult ct_stream_record_replay_locked(struct ct_stream *stream, struct ct_recording *const *recordings, unsigned count)
+{
+    assert(ct_mutex_held(&stream->lock));
+    return ct_stream_backend(stream)->recordings->replay(stream->queue, recordings, count);
+}
+
 static inline CUresult ct_stream_record_timestamp_locked(struct ct_stream *stream, struct ct_timestamp *timestamp)
 {
     assert(ct_mutex_held(&stream->lock));

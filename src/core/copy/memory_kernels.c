@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Each thread copies or fills a unit of 16, 4 or 1 bytes: the largest that divides all addresses, pitches and lengths. The units of a row are in the x
+ * dimension of the grid, rows in y, slices in z. */
+#include "memory_kernels.h"
+
+#include "builtin_kernel.h"
+#include "copy_pieces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_THREADS 256u
+#define HOST_IS_FASTER_BYTES ((uint64_t)64 << 10) /* on CPU devices, where memcpy and memset are several times faster than kernels */
+#define MOST_ROWS 65535u                          /* blocks in the y and z dimensions of a grid */
+
+enum { COPY_16, COPY_4, COPY_1, FILL_16, FILL_4, FILL_1, N_KERNELS };
+
+/* Members are NULL until a launch needs them; each is written once. */
+struct ct_memory_kernels {
+    _Atomic(struct ct_kernel_image *) images[N_KERNELS];
+};
+
+/* ---- the kernels ---- */
+
+#define HEAD ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry "
+/* %n: the unit's number in its row; ends if there is none. Then %at: its offset in bytes, and %y, %z: the row and the slice. */
+#define UNIT_OF_THREAD(shift)                                                                                                              \
+    ".reg .pred %p;\n.reg .b32 %i<2>, %a<4>;\n.reg .b64 %dst, %src, %n, %at, %end, %y, %z, %pitch;\n"                                      \
+    "mov.u32 %i0, %ctaid.x;\nmul.wide.u32 %n, %i0, 256;\nmov.u32 %i1, %tid.x;\ncvt.u64.u32 %at, %i1;\nadd.u64 %n, %n, %at;\n"              \
+    "ld.param.u64 %end, [units];\nsetp.ge.u64 %p, %n, %end;\n@%p ret;\nshl.b64 %at, %n, " #shift ";\n"                                     \
+    "mov.u32 %i0, %ctaid.y;\ncvt.u64.u32 %y, %i0;\nmov.u32 %i0, %ctaid.z;\ncvt.u64.u32 %z, %i0;\n"
+/* Adds the offset of the unit to one end. */
+#define MOVE(end)                                                                                                                          \
+    "ld.param.u64 %" end ", [" end "];\nld.param.u64 %pitch, [" end "_pitch];\nmad.lo.u64 %" end ", %y, %pitch, %" end ";\n"               \
+    "ld.param.u64 %pitch, [" end "_slice];\nmad.lo.u64 %" end ", %z, %pitch, %" end ";\nadd.u64 %" end ", %" end ", %at;\n"
+#define COPY(shift, type, registers)                                                                                                       \
+    HEAD "copy(.param .u64 units, .param .u64 dst, .param .u64 dst_pitch, .param .u64 dst_slice,\n"                                        \
+         ".param .u64 src, .param .u64 src_pitch, .param .u64 src_slice)\n{\n" UNIT_OF_THREAD(shift) MOVE("dst")                           \
+             MOVE("src") "ld.global." type " " registers ", [%src];\nst.global." type " [%dst], " registers ";\nret;\n}\n"
+#define FILL(shift, prepare, type, registers)                                                                                              \
+    HEAD                                                                                                                                   \
+        "fill(.param .u64 units, .param .u64 dst, .param .u64 dst_pitch, .param .u64 dst_slice, .param .u64 pattern)\n{\n" UNIT_OF_THREAD( \
+            shift) MOVE("dst") "ld.param.u32 %a0, [pattern];\n" prepare "st.global." type " [%dst], " registers ";\nret;\n}\n"
+
+static const struct {
+    const char *text, *name;
+    unsigned unit_bytes;
+} kernels[] = {
+    [COPY_16] = {COPY(4, "v4.u32", "{%a0, %a1, %a2, %a3}"), "copy16", 16},
+    [COPY_4] = {COPY(2, "u32", "%a0"), "copy4", 4},
+    [COPY_1] = {COPY(0, "u8", "%a0"), "copy1", 1},
+    [FILL_16] = {FILL(4, "", "v4.u32", "{%a0, %a0, %a0, %a0}"), "fill16", 16},
+    [FILL_4] = {FILL(2, "", "u32", "%a0"), "fill4", 4},
+    /* the pattern's bytes belong to addresses modulo 4 */
+    [FILL_1] = {FILL(0, "cvt.u32.u64 %i0, %dst;\nand.b32 %i0, %i0, 3;\nshl.b32 %i0, %i0, 3;\nshr.u32 %a0, %a0, %i0;\n", "u8", "%a0"),
+                "fill1", 1},
+};
+
+/* ---- creation ---- */
+
+static struct ct_memory_kernels *kernels_of(struct ct_device *device)
+{
+    struct ct_memory_kernels *before = atomic_load_explicit(&device->memory_kernels, memory_order_acquire); /* pairs with the exchange */
+    struct ct_memory_kernels *made;
+
+    if (before || !(made = calloc(1, sizeof *made)))
+        return before;
+    if (atomic_compare_exchange_strong(&device->memory_kernels, &before, made))
+        return made;
+    free(made);
+    return before;
+}
+
+/* Two threads may create a kernel at the same time; then one of the two is kept. */
+static struct ct_kernel_image *image_or_null(struct ct_device *device, unsigned kind)
+{
+    struct ct_memory_kernels *all = kernels_of(device);
+    struct ct_kernel_image *made, *before = NULL;
+
+    if (!all || (before = atomic_load_explicit(&all->images[kind], memory_order_acquire)) != NULL)
+        return before;
+    if (ct_builtin_kernel_create(device, kernels[kind].text, strlen(kernels[kind].text), kernels[kind].name, &made) != CUDA_SUCCESS)
+        return NULL;
+    if (atomic_compare_exchange_strong(&all->images[kind], &before, made))
+        return made;
+    device->backend->kernels->destroy(made);
+    return before;
+}
+
+void ct_memory_kernels_destroy(struct ct_device *device)
+{
+    struct ct_memory_kernels *all = atomic_exchange(&device->memory_kernels, NULL);
+
+    for (unsigned i = 0; all && i < N_KERNELS; i++)
+        device->backend->kernels->destroy(atomic_load(&all->images[i]));
+    free(all);
+}
+
+/* ---- use ---- */
+
+static bool is_too_large(const struct ct_stream *stream, uint64_t bytes)
+{
+    return ct_copy_host_is_fast(stream->context) && bytes > HOST_IS_FASTER_BYTES;
+}
+
+/* The memory's address for kernels, or 0: they should not access it, or calls would have to wait for it. */
+static uint64_t address_of(const struct ct_stream *stream, const struct ct_place *place)
+{
+    if (!place->memory || place->memory->texels || place->memory->device != stream->context->backend_device || !place->is_device ||
+        place->synchronous || place->owner != stream->context->object.handle || !place->memory->address.v)
+        return 0;
+    return place->memory->address.v + place->offset;
+}
+
+/* Completes a launch of the kernel of `first` and the two that follow it whose unit divides all of `bits`. */
+static bool finish(const struct ct_stream *stream, unsigned first, uint64_t bits, uint64_t row_bytes, uint64_t rows, uint64_t slices,
+                   struct ct_memory_launch *out)
+{
+    const struct ct_backend *backend = stream->context->backend;
+    const unsigned kind = first + (bits % 16 == 0 ? 0 : bits % 4 == 0 ? 1 : 2);
+    const uint64_t units = row_bytes / kernels[kind].unit_bytes, blocks = (units + BLOCK_THREADS - 1) / BLOCK_THREADS;
+
+    if (rows > MOST_ROWS || slices > MOST_ROWS || blocks > stream->context->device->info.max_grid[0])
+        return false;
+    out->launch = (struct ct_launch){
+        .kernel = image_or_null(stream->context->device, kind),
+        .grid = {(uint32_t)blocks, (uint32_t)rows, (uint32_t)slices},
+        .block = {BLOCK_THREADS, 1, 1},
+        .params = out->params,
+    };
+    out->params[0] = units;
+    return out->launch.kernel &&
+           (!backend->kernels->prepare || backend->kernels->prepare(&out->launch, &out->launch.variant) == CUDA_SUCCESS);
+}
+
+bool ct_memory_kernels_copy(const struct ct_stream *stream, const struct ct_copy_command *command, struct ct_memory_launch *out)
+{
+    struct ct_copy copy;
+    uint64_t dst, src;
+
+    if (!ct_copy_is_direct(command, &copy) || !(dst = address_of(stream, &copy.dst)) || !(src = address_of(stream, &copy.src)) ||
+        is_too_large(stream, ct_copy_bytes(&copy)))
+        return false;
+    if (copy.rows == 1)
+        copy.dst_pitch = copy.src_pitch = 0;
+    if (copy.slices == 1)
+        copy.dst_slice = copy.src_slice = 0;
+    *out = (struct ct_memory_launch){.params = {0, dst, copy.dst_pitch, copy.dst_slice, src, copy.src_pitch, copy.src_slice}};
+    return finish(stream, COPY_16, dst | src | copy.row_bytes | copy.dst_pitch | copy.src_pitch | copy.dst_slice | copy.src_slice,
+                  copy.row_bytes, copy.rows, copy.slices, out);
+}
+
+bool ct_memory_kernels_fill(const struct ct_stream *stream, const struct ct_fill *fill, struct ct_memory_launch *out)
+{
+    const uint64_t dst = fill->rows ? address_of(stream, &fill->place) : 0, pitch = fill->rows > 1 ? fill->pitch : 0;
+
+    if (!dst || is_too_large(stream, fill->row_bytes * fill->rows))
+        return false;
+    *out = (struct ct_memory_launch){.params = {0, dst, pitch, 0, fill->pattern}};
+    return finish(stream, FILL_16, dst | fill->row_bytes | pitch, fill->row_bytes, fill->rows, 1, out);
+}
