@@ -131,6 +131,7 @@ static void a_copy_gets_another_source(void **state)
         ok(cuGraphExecMemcpyNodeSetParams(exec, copy, &within, context));
     }
     ok(cuMemsetD32(from, 6, COUNT));
+    ok(cuCtxSynchronize());
     launch_and_wait(exec);
     all_are(to, 12);
     ok(cuGraphExecDestroy(exec));
@@ -202,6 +203,7 @@ static void copies_and_memsets_of_any_alignment(void **state)
         ok(cuMemAlloc(&room[side], ROOM));
         ok(cuMemsetD8(room[side], 0, ROOM));
     }
+    ok(cuCtxSynchronize());
     for (unsigned round = 0; round < 5; round++) {
         CUgraphNode node;
         CUgraphExec exec;
@@ -250,6 +252,7 @@ static void memory_is_replaced(void **state)
     ok(cuMemMap(range, granularity, 0, memory[0], 0));
     ok(cuMemSetAccess(range, granularity, &access, 1));
     ok(cuMemsetD32(range, 3, COUNT));
+    ok(cuCtxSynchronize());
     params = copy_params(NULL, to, NULL, range, BYTES);
     ok(cuGraphCreate(&graph, 0));
     copy = add_copy(graph, NULL, 0, &params);
@@ -265,6 +268,7 @@ static void memory_is_replaced(void **state)
     ok(cuMemMap(range, granularity, 0, memory[1], 0));
     ok(cuMemSetAccess(range, granularity, &access, 1));
     ok(cuMemsetD32(range, 4, COUNT));
+    ok(cuCtxSynchronize());
     launch_and_wait(exec);
     all_are(to, 8);
     ok(cuGraphExecDestroy(exec));

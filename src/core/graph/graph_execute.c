@@ -32,11 +32,53 @@ static CUfunction function_of(const struct ct_node_params *params)
     return params->given.kernel.func ? params->given.kernel.func : (CUfunction)params->given.kernel.kern;
 }
 
+/* Lets later work in `stream` wait for the work that is now in `other`. */
+static CUresult follow(struct ct_stream *stream, struct ct_stream *other)
+{
+    struct ct_event *event;
+    CUresult r = ct_event_create_internal(other->context, &event);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_event_record(event, other);
+    if (r == CUDA_SUCCESS)
+        r = ct_event_wait(event, stream);
+    ct_event_discard(event);
+    return r;
+}
+
+/* A kernel of another context than the stream's runs in a stream there, in the place of the node. */
+static CUresult execute_elsewhere(const struct ct_node_params *params, struct ct_context *context, struct ct_stream *stream)
+{
+    const struct ct_launch_shape shape = ct_node_shape(params);
+    struct ct_stream *there;
+    CUresult r = ct_stream_create_internal(context, &there);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = follow(there, stream);
+    if (r == CUDA_SUCCESS)
+        r = ct_launch_in_stream(function_of(params), &shape, there, params->given.kernel.kernelParams, NULL);
+    if (r == CUDA_SUCCESS)
+        r = follow(stream, there);
+    ct_stream_mark_destroyed(there);
+    ct_object_release(&there->object);
+    return r;
+}
+
 static CUresult execute_kernel(const struct ct_node_params *params, struct ct_stream *stream)
 {
     const struct ct_launch_shape shape = ct_node_shape(params);
+    struct ct_function *function;
+    CUresult r = ct_node_function(&params->given.kernel, &function); /* also keeps its context */
 
-    return ct_launch_in_stream(function_of(params), &shape, stream, params->given.kernel.kernelParams, NULL);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = function->module->context == stream->context
+            ? ct_launch_in_stream(function_of(params), &shape, stream, params->given.kernel.kernelParams, NULL)
+            : execute_elsewhere(params, function->module->context, stream);
+    ct_function_release(function);
+    return r;
 }
 
 static CUresult prepare_kernel(const struct ct_node_params *params)
