@@ -90,15 +90,34 @@ static bool has_same_edges(const struct ct_graph_node *a, const struct ct_graph_
     return same;
 }
 
+static bool has_same_branches(const struct ct_branches *a, const struct ct_branches *b)
+{
+    return a->type == b->type && a->count == b->count && a->condition->context == b->condition->context;
+}
+
 static CUgraphExecUpdateResult compare_nodes(const struct ct_graph_node *old, const struct ct_graph_node *new)
 {
     if (old->params.given.type != new->params.given.type)
         return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
+    if (old->params.branches && !has_same_branches(ct_node_branches_or_null(old), ct_node_branches_or_null(new)))
+        return CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED;
     if (!has_same_edges(old, new))
         return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
     if (ct_node_params_cooperate(&old->params) != ct_node_params_cooperate(&new->params))
         return CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED;
     return CU_GRAPH_EXEC_UPDATE_SUCCESS;
+}
+
+static bool compare_locked(const struct ct_graph *old, const struct ct_graph *new, CUgraphExecUpdateResultInfo *out); /* recursion */
+
+/* Whether the graphs that the nodes own have the same structure. */
+static bool compare_inside_locked(const struct ct_node_params *old, const struct ct_node_params *new, CUgraphExecUpdateResultInfo *out)
+{
+    bool same = true;
+
+    for (size_t i = 0; i < ct_node_graph_count(old) && same; i++)
+        same = compare_locked(ct_node_graph(old, i), ct_node_graph(new, i), out);
+    return same;
 }
 
 /* Whether `new` has the structure of `old`; *out receives the first difference. Nodes correspond by the order of their creation. */
@@ -110,8 +129,7 @@ static bool compare_locked(const struct ct_graph *old, const struct ct_graph *ne
         result = compare_nodes(old->nodes[i], new->nodes[i]);
         if (result != CU_GRAPH_EXEC_UPDATE_SUCCESS)
             out->errorNode = new->nodes[i]->object.handle;
-        else if (old->nodes[i]->params.child &&
-                 !compare_locked(ct_node_child_or_null(old->nodes[i]), ct_node_child_or_null(new->nodes[i]), out))
+        else if (!compare_inside_locked(&old->nodes[i]->params, &new->nodes[i]->params, out))
             return false;
     }
     out->result = result;
@@ -126,16 +144,18 @@ static void exchange(struct ct_node_params *a, struct ct_node_params *b)
     *b = before;
 }
 
-/* The graphs have the same structure. Child graphs stay, since steps refer to their nodes. */
+/* The graphs have the same structure. Child graphs and bodies stay, since steps refer to their nodes. */
 static void exchange_all(struct ct_graph *graph, struct ct_graph *with)
 {
     for (size_t i = 0; i < graph->count; i++) {
         struct ct_node_params *ours = &graph->nodes[i]->params, *theirs = &with->nodes[i]->params;
 
-        if (ours->child)
-            exchange_all((struct ct_graph *)ours->child, (struct ct_graph *)theirs->child);
-        else
+        if (ours->branches)
+            ct_branches_exchange_conditions((struct ct_branches *)ours->branches, (struct ct_branches *)theirs->branches);
+        else if (!ours->child)
             exchange(ours, theirs);
+        for (size_t k = 0; k < ct_node_graph_count(ours); k++)
+            exchange_all(ct_node_graph(ours, k), ct_node_graph(theirs, k));
     }
 }
 
@@ -152,6 +172,29 @@ static CUresult check_update(const struct ct_graph *old, const struct ct_graph *
                           (int)out->result);
 }
 
+static CUresult prepare_all(const struct ct_graph_exec *exec);
+
+static CUresult prepare_inside(const struct ct_branches *branches)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; branches && i < branches->count && r == CUDA_SUCCESS; i++)
+        r = prepare_all((const struct ct_graph_exec *)branches->execs[i]);
+    return r;
+}
+
+static CUresult prepare_all(const struct ct_graph_exec *exec)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++) {
+        r = ct_node_prepare(&exec->steps[i].node->params);
+        if (r == CUDA_SUCCESS)
+            r = prepare_inside(ct_node_branches_or_null(exec->steps[i].node));
+    }
+    return r;
+}
+
 /* `old` is the executable graph's, or that of one of its GRAPH nodes. */
 static CUresult update(struct ct_graph_exec *exec, struct ct_graph *old, struct ct_graph *new, CUgraphExecUpdateResultInfo *out)
 {
@@ -161,19 +204,36 @@ static CUresult update(struct ct_graph_exec *exec, struct ct_graph *old, struct 
     if (r == CUDA_SUCCESS && (r = ct_graph_clone(new, false, &clone)) == CUDA_SUCCESS &&
         (r = check_update(old, clone, out)) == CUDA_SUCCESS) /* the graph may have changed meanwhile */
         exchange_all(old, clone);
-    for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
-        r = ct_node_prepare(&exec->steps[i].node->params);
+    if (r == CUDA_SUCCESS)
+        r = prepare_all(exec);
     if (clone)
         ct_graph_discard(clone);
     return r;
+}
+
+/* Kernels of the new graph set its conditions. */
+static void exchange_sets(struct ct_graph_exec *exec, const struct ct_graph *graph)
+{
+    struct ct_condition_set *before = exec->conditions;
+
+    ct_graphs_lock();
+    if ((exec->conditions = graph->conditions))
+        ct_object_retain(&exec->conditions->object);
+    ct_graphs_unlock();
+    if (before)
+        ct_object_release(&before->object);
 }
 
 CUresult ct_graph_exec_update(struct ct_graph_exec *exec, struct ct_graph *graph, CUgraphExecUpdateResultInfo *out)
 {
     CUresult r;
 
+    if (graph->is_body) /* never changes */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the graph is the body of a conditional node");
     ct_graph_exec_enter(exec);
     r = update(exec, exec->graph, graph, out);
+    if (r == CUDA_SUCCESS)
+        exchange_sets(exec, graph);
     ct_graph_exec_leave(exec);
     return r;
 }
