@@ -87,6 +87,30 @@ CUresult CUDAAPI cuGraphDebugDotPrint(CUgraph hGraph, const char *path, unsigned
     return r;
 }
 
+/* cuGraphConditionalHandleCreate. The handle is the address of a word that kernels set by cudaGraphSetConditional; one CONDITIONAL node of the
+ * graph, of its child graphs or of bodies reads it. flags: 0, or CU_GRAPH_COND_ASSIGN_DEFAULT: each launch assigns the default; without that
+ * the word is 0 first and keeps its value from one launch to the next. INVALID_CONTEXT: ctx is NULL or invalid. */
+CUresult CUDAAPI cuGraphConditionalHandleCreate(CUgraphConditionalHandle *pHandle_out, CUgraph hGraph, CUcontext ctx,
+                                                unsigned int defaultLaunchValue, unsigned int flags)
+{
+    struct ct_context *context;
+    struct ct_graph *graph;
+    CUresult r = ct_graph_lookup(hGraph, &graph);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!pHandle_out || flags & ~(unsigned)CU_GRAPH_COND_ASSIGN_DEFAULT)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "pHandle_out is %p, flags are 0x%x", (void *)pHandle_out, flags);
+    else if (!ctx)
+        r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a condition without a context");
+    else if ((r = ct_context_lookup(ctx, &context)) == CUDA_SUCCESS) {
+        r = ct_condition_create(graph, context, defaultLaunchValue, flags & CU_GRAPH_COND_ASSIGN_DEFAULT, pHandle_out);
+        ct_context_release(context);
+    }
+    ct_graph_release(graph);
+    return r;
+}
+
 /* ---- nodes ---- */
 
 /* cuGraphNodeGetType */

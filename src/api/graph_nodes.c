@@ -22,9 +22,13 @@ static CUresult add_to_graph(CUgraphNode *out, struct ct_graph *graph, const str
     if (r != CUDA_SUCCESS)
         return r;
     r = ct_graph_memory_attach(graph, dependencies, &params);
+    if (r == CUDA_SUCCESS)
+        r = ct_graph_branches_attach(graph, &params);
     if (r == CUDA_SUCCESS) {
         if (given->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC)
             given->alloc.dptr = params.given.alloc.dptr;
+        if (given->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+            given->conditional.phGraph_out = params.given.conditional.phGraph_out;
         if ((r = ct_graph_add_node(graph, dependencies, &params, out)) != CUDA_SUCCESS)
             ct_graph_memory_detach(&params);
     }
@@ -33,7 +37,7 @@ static CUresult add_to_graph(CUgraphNode *out, struct ct_graph *graph, const str
     return r;
 }
 
-/* given->alloc.dptr receives the address of memory that the node allocates. */
+/* given->alloc.dptr receives the address of memory that the node allocates, given->conditional.phGraph_out the bodies of the node. */
 static CUresult add_any_node(CUgraphNode *out, CUgraph handle, const struct ct_dependencies *dependencies, CUgraphNodeParams *given)
 {
     struct ct_graph *graph;
@@ -53,6 +57,8 @@ static CUresult add_node(CUgraphNode *out, CUgraph handle, const struct ct_depen
 
 static CUresult check_settable(const CUgraphNodeParams *given)
 {
+    if (given->type == CU_GRAPH_NODE_TYPE_CONDITIONAL)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the parameters of a conditional node cannot be changed");
     return ct_node_type_has_memory(given->type)
                ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the parameters of a %s node cannot be changed", ct_node_type_name(given->type))
                : CUDA_SUCCESS;
@@ -112,7 +118,8 @@ static CUresult get_params(CUgraphNode handle, CUgraphNodeType type, bool is_val
 #define WITH_PARAMS(given, call) ((given) ? (call) : ct_fail(CUDA_ERROR_INVALID_VALUE, "the parameters of a node are NULL"))
 #define DEPENDENCIES (&(struct ct_dependencies){dependencies, NULL, numDependencies})
 
-/* cuGraphAddNode_v2. NOT_SUPPORTED: nodes of types that no other function of this file adds. */
+/* cuGraphAddNode_v2. The only function that adds CONDITIONAL nodes: INVALID_VALUE also: the graph, or the one that contains it, has no such
+ * condition, another node has it, or the number of bodies; INVALID_CONTEXT: ctx is NULL. */
 CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies,
                                    const CUgraphEdgeData *dependencyData, size_t numDependencies, CUgraphNodeParams *nodeParams)
 {

@@ -6,7 +6,7 @@
  * A program is a list of operations on buffers of the device and of the host. An operation depends on the earlier ones with which it shares a
  * buffer that one of them writes, and on some others. The graph is made of nodes that are added in another order than they are listed, or by
  * capturing the operations in several streams, and is launched twice. */
-#include "graphs_test.h"
+#include "conditional_kernels.h"
 
 #include "splitmix.h"
 
@@ -16,7 +16,8 @@
 
 enum { DEVICE_BUFFERS = 5, HOST_BUFFERS = 3, BUFFERS = DEVICE_BUFFERS + HOST_BUFFERS, MOST_OPERATIONS = 200, STREAMS = 4, LAUNCHES = 2 };
 
-enum kind { LINEAR, FILL, COPY, ADD_ON_HOST, NOTHING, NESTED, TEMPORARY, KINDS };
+enum kind { LINEAR, FILL, COPY, ADD_ON_HOST, NOTHING, NESTED, TEMPORARY, CHOICE, LOOP, KINDS };
+enum { CASES = 3, MOST_REPEATS = 3 };
 
 struct operation {
     enum kind kind;
@@ -24,6 +25,9 @@ struct operation {
     uint32_t factor, term;
     bool after[MOST_OPERATIONS]; /* the earlier operations on which it depends */
     CUgraphNode first, last;     /* its nodes; one, or a chain */
+    /* CHOICE: which case a kernel chooses, of which only some do something; LOOP: how often the body is executed. Each body of a LOOP contains
+     * a CHOICE. */
+    unsigned cases, chosen, repeats;
 };
 
 static struct {
@@ -31,8 +35,8 @@ static struct {
     unsigned count;
 } program;
 
-static CUdeviceptr device[DEVICE_BUFFERS];
-static uint32_t *host[HOST_BUFFERS]; /* page-locked */
+static CUdeviceptr device[DEVICE_BUFFERS], counters; /* of loops */
+static uint32_t *host[HOST_BUFFERS];                 /* page-locked */
 static uint32_t model[BUFFERS][COUNT];
 static uint64_t random_state;
 
@@ -77,6 +81,9 @@ static bool conflict(const struct operation *a, const struct operation *b)
 static void make_operation(struct operation *out, unsigned index)
 {
     *out = (struct operation){.kind = (enum kind)below(KINDS), .factor = below(1000), .term = below(100000)};
+    out->cases = 1 + below(CASES);
+    out->chosen = below(CASES + 1);
+    out->repeats = out->kind == LOOP ? 1 + below(MOST_REPEATS) : 1;
     if (out->kind == ADD_ON_HOST)
         out->to = DEVICE_BUFFERS + below(HOST_BUFFERS);
     else
@@ -102,6 +109,13 @@ static void make_program(uint64_t seed)
 
 /* ---- the model ---- */
 
+static uint32_t choose(const struct operation *operation, uint32_t value)
+{
+    for (unsigned i = 0; i < operation->repeats && operation->chosen < operation->cases; i++)
+        value = value * (operation->factor + operation->chosen) + operation->term;
+    return value;
+}
+
 static uint32_t apply(const struct operation *operation, uint32_t value, uint32_t source)
 {
     switch (operation->kind) {
@@ -110,6 +124,9 @@ static uint32_t apply(const struct operation *operation, uint32_t value, uint32_
         return value * operation->factor + operation->term;
     case NESTED: /* twice */
         return (value * operation->factor + operation->term) * operation->factor + operation->term;
+    case CHOICE:
+    case LOOP:
+        return choose(operation, value);
     case FILL:
         return operation->term;
     case COPY:
@@ -222,6 +239,45 @@ static void add_temporary(CUgraph graph, struct operation *operation)
     ok(cuGraphAddMemFreeNode(&node, graph, &operation->last, 1, params.dptr));
 }
 
+/* A kernel that sets the condition, and the node with the cases. The default must not matter. */
+static CUgraphNode add_choice(CUgraph graph, CUgraphNode after, const struct operation *operation, CUgraphNode *out_last)
+{
+    const CUgraphConditionalHandle handle = make_handle(graph, operation->term, operation->term % 2);
+    const CUgraphNode first = add_set(graph, after, handle, operation->chosen);
+    CUgraph *bodies;
+
+    *out_last = add_conditional(graph, first, handle, CU_GRAPH_COND_TYPE_SWITCH, operation->cases, &bodies);
+    for (unsigned i = 0; i < operation->cases; i++)
+        add_linear(bodies[i], NULL, 0, device[operation->to], operation->factor + i, operation->term);
+    return first;
+}
+
+static CUdeviceptr counter_of(const struct operation *operation)
+{
+    return counters + (size_t)(operation - program.list) * sizeof(uint32_t);
+}
+
+static void add_loop_body(CUgraph body, CUgraphConditionalHandle handle, const struct operation *operation)
+{
+    CUgraphNode step = add_step(body, NULL, counter_of(operation), handle, operation->repeats);
+
+    add_choice(body, step, operation, &step);
+}
+
+/* The counter is set to 0, and the body is repeated until it is the number of repetitions. */
+static void add_loop(CUgraph graph, struct operation *operation)
+{
+    const CUDA_MEMSET_NODE_PARAMS zero = {.dst = counter_of(operation), .elementSize = 4, .width = 1, .height = 1};
+    const CUgraphConditionalHandle handle = make_handle(graph, 1, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUcontext context;
+    CUgraph *bodies;
+
+    ok(cuCtxGetCurrent(&context));
+    ok(cuGraphAddMemsetNode(&operation->first, graph, NULL, 0, &zero, context));
+    operation->last = add_conditional(graph, operation->first, handle, CU_GRAPH_COND_TYPE_WHILE, 1, &bodies);
+    add_loop_body(bodies[0], handle, operation);
+}
+
 static CUgraphNode add_one(CUgraph graph, const struct operation *operation)
 {
     const CUDA_MEMSET_NODE_PARAMS fill = {
@@ -256,6 +312,10 @@ static void add_operation(CUgraph graph, struct operation *operation)
 {
     if (operation->kind == TEMPORARY)
         add_temporary(graph, operation);
+    else if (operation->kind == CHOICE)
+        operation->first = add_choice(graph, NULL, operation, &operation->last);
+    else if (operation->kind == LOOP)
+        add_loop(graph, operation);
     else
         operation->first = operation->last = add_one(graph, operation);
 }
@@ -302,6 +362,54 @@ static void capture_temporary(CUstream stream, const struct operation *operation
     ok(cuMemFreeAsync(temporary, stream));
 }
 
+/* Adds a conditional node to the captured graph, behind the stream's last nodes. */
+static CUgraph *capture_conditional(CUstream stream, CUgraphConditionalHandle *out, CUgraphConditionalNodeType type, unsigned size,
+                                    unsigned value)
+{
+    CUstreamCaptureStatus status;
+    CUgraphNodeParams params;
+    const CUgraphNode *after;
+    const CUgraphEdgeData *data;
+    CUgraphNode node;
+    CUgraph graph;
+    cuuint64_t id;
+    size_t count;
+
+    ok(cuStreamGetCaptureInfo(stream, &status, &id, &graph, &after, &data, &count));
+    *out = make_handle(graph, value, CU_GRAPH_COND_ASSIGN_DEFAULT);
+    params = conditional_params(*out, type, size);
+    ok(cuGraphAddNode(&node, graph, after, data, count, &params));
+    ok(cuStreamUpdateCaptureDependencies(stream, &node, NULL, 1, CU_STREAM_SET_CAPTURE_DEPENDENCIES));
+    return params.conditional.phGraph_out;
+}
+
+/* The default value chooses; the bodies are captured in another stream. */
+static void capture_choice(CUstream stream, const struct operation *operation)
+{
+    CUgraphConditionalHandle handle;
+    CUgraph *bodies = capture_conditional(stream, &handle, CU_GRAPH_COND_TYPE_SWITCH, operation->cases, operation->chosen), same;
+    CUstream inner;
+
+    ok(cuStreamCreate(&inner, CU_STREAM_NON_BLOCKING));
+    for (unsigned i = 0; i < operation->cases; i++) {
+        ok(cuStreamBeginCaptureToGraph(inner, bodies[i], NULL, NULL, 0, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+        launch_linear(inner, device[operation->to], operation->factor + i, operation->term);
+        ok(cuStreamEndCapture(inner, &same));
+        assert_ptr_equal(same, bodies[i]);
+    }
+    ok(cuStreamDestroy(inner));
+}
+
+static void capture_loop(CUstream stream, const struct operation *operation)
+{
+    CUgraphConditionalHandle handle;
+    CUgraph *bodies;
+
+    ok(cuMemsetD32Async(counter_of(operation), 0, 1, stream));
+    bodies = capture_conditional(stream, &handle, CU_GRAPH_COND_TYPE_WHILE, 1, 1);
+    add_loop_body(bodies[0], handle, operation);
+}
+
 static void capture_operation(CUstream stream, const struct operation *operation)
 {
     CUDA_MEMCPY3D copy;
@@ -326,6 +434,12 @@ static void capture_operation(CUstream stream, const struct operation *operation
         break;
     case TEMPORARY:
         capture_temporary(stream, operation);
+        break;
+    case CHOICE:
+        capture_choice(stream, operation);
+        break;
+    case LOOP:
+        capture_loop(stream, operation);
         break;
     default:
         break;
@@ -402,6 +516,8 @@ static void random_graphs_do_what_the_model_does(void **state)
         ok(cuMemAlloc(&device[i], BYTES));
     for (unsigned i = 0; i < HOST_BUFFERS; i++)
         ok(cuMemHostAlloc((void **)&host[i], BYTES, 0));
+    ok(cuMemAlloc(&counters, MOST_OPERATIONS * sizeof(uint32_t)));
+    load_conditional_kernels();
     print_message("%u programs from seed %llu\n", programs, (unsigned long long)first);
     for (unsigned i = 0; i < programs; i++)
         run_program(first + i);
@@ -409,6 +525,8 @@ static void random_graphs_do_what_the_model_does(void **state)
         ok(cuMemFree(device[i]));
     for (unsigned i = 0; i < HOST_BUFFERS; i++)
         ok(cuMemFreeHost(host[i]));
+    ok(cuMemFree(counters));
+    ok(cuModuleUnload(conditional_module));
 }
 
 int main(int argc, char **argv)

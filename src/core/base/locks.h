@@ -19,6 +19,9 @@ enum ct_lock_rank {
     CT_RANK_GRAPHS,         /* graph.c: the structure of all graphs */
     CT_RANK_GRAPH_EXEC,     /* graph_exec.c: which thread uses an executable graph */
     CT_RANK_RECORDINGS,     /* recordings.c: those of all contexts */
+    CT_RANK_CONDITIONS,     /* conditions.c: which thread launches a graph with conditions */
+    CT_RANK_BRANCHES,       /* branches_run.c: whether the commands of bodies are complete */
+    CT_RANK_DEFERRED_WORK,  /* deferred_work.c */
     CT_RANK_DEVICE,         /* ct_device.lock: opening, primary context */
     CT_RANK_LIBRARY,        /* ct_library.lock: its modules in each context */
     CT_RANK_MANAGED,        /* managed_variables.c: their creation */

@@ -10,6 +10,7 @@
 #include "function.h"
 #include "heap.h"
 #include "core/base/log.h"
+#include "core/device/deferred_work.h"
 #include "core/memory/memory.h"
 #include "print.h"
 #include "core/stream/stream.h"
@@ -284,8 +285,10 @@ fail:
 
 CUresult ct_module_unload(struct ct_module *module)
 {
-    CUresult r = ct_object_unpublish(&module->object);
+    CUresult r;
 
+    ct_deferred_work_await(module->context);
+    r = ct_object_unpublish(&module->object);
     if (r != CUDA_SUCCESS)
         return r;
     free_contents(module);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dispatches a command to the function that executes it. */
-#include "command.h"
+#include "command_list.h"
 
 #include "core/graph/capture_state.h"
 
@@ -41,6 +41,16 @@ static CUresult bind_tiles(struct ct_stream *stream, struct ct_tile_work *const 
 #include "commands.def"
 #undef COMMAND
 
+static _Thread_local struct ct_command_list *kept; /* NULL: commands are executed */
+
+struct ct_command_list *ct_commands_keep(struct ct_command_list *list_or_null)
+{
+    struct ct_command_list *before = kept;
+
+    kept = list_or_null;
+    return before;
+}
+
 CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *command)
 {
     static CUresult (*const functions[])(struct ct_stream *stream, const struct ct_command *command) = {
@@ -48,8 +58,11 @@ CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *co
 #include "commands.def"
 #undef COMMAND
     };
-    CUresult r = ct_capture_check_implicit(stream);
+    CUresult r;
 
+    if (kept)
+        return ct_command_list_add(kept, command);
+    r = ct_capture_check_implicit(stream);
     if (r == CUDA_SUCCESS) /* what can be captured has been, before it became a command */
         r = ct_capture_check_stream(stream, "work that no node of a graph can do");
     return r == CUDA_SUCCESS ? functions[command->kind](stream, command) : r;

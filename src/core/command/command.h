@@ -39,4 +39,9 @@ struct ct_command {
 /* Enqueues the command. The caller must hold no lock, and may discard the command on return. Returns the result of the kind's function. */
 CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *command);
 
+struct ct_command_list;
+/* From now on the calling thread's commands are not executed, but appended to the list (command_list.h); with NULL they are executed again.
+ * Returns the list of before. */
+struct ct_command_list *ct_commands_keep(struct ct_command_list *list_or_null);
+
 #endif

@@ -96,6 +96,7 @@ struct ct_context {
     _Atomic CUsharedconfig shared_config;
     unsigned api_version;                  /* 3010 from the first cuCtxCreate, else 3020 */
     struct ct_coredump_settings *coredump; /* coredump.c; NULL: those of the process */
+    unsigned long long deferred_work;      /* deferred_work.c, which guards it */
     unsigned attaches;                     /* number of cuCtxAttach calls that cuCtxDetach has not undone */
 };
 

@@ -39,6 +39,13 @@ static void unpublish(struct ct_object *object)
         (void)ct_object_unpublish(object);
 }
 
+static void set_parent_locked(const struct ct_node_params *params, struct ct_graph *parent)
+{
+    for (size_t i = 0; i < ct_node_graph_count(params); i++)
+        if (ct_node_graph(params, i))
+            ct_node_graph(params, i)->parent = parent;
+}
+
 static void free_graph(struct ct_object *object)
 {
     struct ct_graph *graph = (struct ct_graph *)object;
@@ -46,12 +53,15 @@ static void free_graph(struct ct_object *object)
     ct_graphs_lock(); /* other threads may have found nodes by their handles */
     for (size_t i = 0; i < graph->count; i++) {
         graph->nodes[i]->graph = NULL;
+        set_parent_locked(&graph->nodes[i]->params, NULL);
         unpublish(&graph->nodes[i]->object);
     }
     ct_graphs_unlock();
     for (size_t i = 0; i < graph->count; i++)
         ct_object_release(&graph->nodes[i]->object);
     ct_user_references_finish(&graph->users);
+    if (graph->conditions)
+        ct_object_release(&graph->conditions->object);
     free(graph->nodes);
     free(graph);
 }
@@ -216,6 +226,7 @@ static void take_out_locked(struct ct_graph_node *node)
         graph->nodes[i]->index = i;
     }
     node->graph = NULL;
+    set_parent_locked(&node->params, NULL);
     unpublish(&node->object);
 }
 
@@ -261,6 +272,8 @@ CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies 
     ct_graphs_lock();
     r = check_child_locked(graph, params);
     if (r == CUDA_SUCCESS)
+        r = ct_graph_check_condition_locked(graph, params);
+    if (r == CUDA_SUCCESS)
         r = ct_graph_append_locked(graph, true, &node);
     if (r == CUDA_SUCCESS && (r = depend_locked(node, dependencies)) != CUDA_SUCCESS) {
         take_out_locked(node);
@@ -269,6 +282,7 @@ CUresult ct_graph_add_node(struct ct_graph *graph, const struct ct_dependencies 
     if (r == CUDA_SUCCESS) {
         graph->has_memory |= params->allocation || (params->child && ((const struct ct_graph *)params->child)->has_memory);
         node->params = *params;
+        set_parent_locked(params, graph);
         *params = (struct ct_node_params){0};
         *out = node->object.handle;
     }
@@ -282,7 +296,7 @@ CUresult ct_graph_remove_node(struct ct_graph_node *node)
     CUresult r = CUDA_SUCCESS;
 
     ct_graphs_lock();
-    if (!node->graph || node->graph->is_child)
+    if (!node->graph || (node->graph->is_child && !node->graph->is_body))
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node was destroyed, or is in a child graph");
     else if (node->graph->has_memory)
         r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "nodes cannot be removed from a graph that allocates or frees memory");
@@ -326,6 +340,8 @@ CUresult ct_graph_node_set_params(struct ct_graph_node *node, struct ct_node_par
         return r;
     }
     ct_node_params_replace(&node->params, params);
+    set_parent_locked(&node->params, node->graph);
+    set_parent_locked(params, NULL);
     ct_graphs_unlock();
     ct_node_params_finish(params);
     return CUDA_SUCCESS;

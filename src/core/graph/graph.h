@@ -3,8 +3,9 @@
  * never held while a command is enqueued, memory is freed or a kernel is compiled. */
 #ifndef CT_CORE_GRAPH_H
 #define CT_CORE_GRAPH_H
-/* Parts: edges.c, graph_edges.c, graph_clone.c, graph_dot.c. */
+/* Parts: edges.c, graph_edges.c, graph_clone.c, graph_conditional.c, graph_dot.c. */
 
+#include "branches.h"
 #include "core/base/object.h"
 #include "node_params.h"
 #include "user_object.h"
@@ -38,11 +39,14 @@ struct ct_graph {
     struct ct_object object;
     struct ct_graph_node **nodes; /* in the order of their creation */
     size_t count, capacity;
-    bool is_child;    /* owned by a GRAPH node: the application must not destroy it */
-    bool has_memory;  /* nodes allocate or free memory (graph_memory.h): it loses neither nodes nor edges, and has no clones */
-    bool is_captured; /* a capture adds nodes to it (capture.h): neither it nor its nodes can be destroyed */
+    struct ct_graph *parent; /* the graph of the node that owns it, or NULL; borrowed */
+    bool is_child;           /* owned by a GRAPH or CONDITIONAL node: the application must not destroy it */
+    bool is_body;            /* owned by a CONDITIONAL node */
+    bool has_memory;         /* nodes allocate or free memory (graph_memory.h): it loses neither nodes nor edges, and has no clones */
+    bool is_captured;        /* a capture adds nodes to it (capture.h): neither it nor its nodes can be destroyed */
     uint64_t id;
     struct ct_user_references users;
+    struct ct_condition_set *conditions; /* of the outermost graph; NULL: none was created. A reference */
 };
 
 /* The graph of a GRAPH node, which is its child; NULL for other types. */
@@ -51,7 +55,31 @@ static inline struct ct_graph *ct_node_child_or_null(const struct ct_graph_node 
     return (struct ct_graph *)node->params.child;
 }
 
+/* The bodies of a CONDITIONAL node; NULL for other types. */
+static inline struct ct_branches *ct_node_branches_or_null(const struct ct_graph_node *node)
+{
+    return (struct ct_branches *)node->params.branches;
+}
+
+/* The graphs that a node owns: its child, or its bodies. */
+static inline size_t ct_node_graph_count(const struct ct_node_params *params)
+{
+    return params->child ? 1 : params->branches ? ((const struct ct_branches *)params->branches)->count : 0;
+}
+
+static inline struct ct_graph *ct_node_graph(const struct ct_node_params *params, size_t i)
+{
+    return params->child ? (struct ct_graph *)params->child : ((const struct ct_branches *)params->branches)->graphs[i];
+}
+
 bool ct_graph_is_child(const struct ct_graph *graph);
+/* With the lock held: the outermost graph that contains it. */
+static inline struct ct_graph *ct_graph_root_locked(struct ct_graph *graph)
+{
+    while (graph->parent)
+        graph = graph->parent;
+    return graph;
+}
 
 /* The lock of all graphs' structure. */
 void ct_graphs_lock(void);
@@ -137,6 +165,22 @@ CUresult ct_graph_clone(struct ct_graph *graph, bool publish, struct ct_graph **
 CUresult ct_graph_append_locked(struct ct_graph *graph, bool publish, struct ct_graph_node **out);
 /* The handle of the clone's node of which `node` is the original. INVALID_VALUE: there is none. */
 CUresult ct_graph_find_in_clone(const struct ct_graph_node *node, const struct ct_graph *clone, CUgraphNode *out);
+
+/* ---- branches.c ---- */
+
+/* For the parameters of a CONDITIONAL node that is about to be added: finds its condition, and creates its bodies. A no-op for other types.
+ * INVALID_VALUE: the graph has no such condition, or it belongs to another context; OUT_OF_MEMORY. */
+CUresult ct_graph_branches_attach(struct ct_graph *graph, struct ct_node_params *params);
+
+/* ---- graph_conditional.c ---- */
+
+/* With the lock held: whether a node may have the condition. INVALID_VALUE: another node has it. */
+CUresult ct_graph_check_condition_locked(struct ct_graph *graph, const struct ct_node_params *params);
+/* With the lock held: whether the graph contains CONDITIONAL nodes, at any level. */
+bool ct_graph_is_conditional_locked(const struct ct_graph *graph);
+/* With the lock held, for the instantiation: whether all conditions have nodes, and bodies only nodes that they may have. INVALID_VALUE:
+ * *out_result says why, and *out_node which node is not allowed. */
+CUresult ct_graph_check_conditions_locked(const struct ct_graph *graph, CUgraphInstantiateResult *out_result, CUgraphNode *out_node);
 
 /* ---- graph_dot.c ---- */
 

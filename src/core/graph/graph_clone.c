@@ -15,17 +15,40 @@ static void adopt(struct ct_node_params *params, struct ct_graph *child)
     params->given.graph.graph = child->object.handle;
 }
 
+static CUresult clone_bodies(const struct ct_branches *from, bool publish, struct ct_node_params *params)
+{
+    struct ct_branches *branches;
+    CUresult r = ct_branches_make(from->type, from->count, from->condition, &branches);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    params->branches = &branches->object;
+    params->given.conditional.phGraph_out = branches->handles;
+    for (unsigned i = 0; i < from->count && r == CUDA_SUCCESS; i++) {
+        struct ct_graph *body = NULL;
+
+        r = clone_locked(from->graphs[i], publish, &body);
+        if (body)
+            ct_branches_set(branches, i, body);
+    }
+    return r;
+}
+
 static CUresult clone_node(const struct ct_graph_node *from, bool publish, struct ct_graph_node *node)
 {
     CUresult r = ct_node_params_copy(&node->params, &from->params);
     struct ct_graph *child = NULL;
 
     node->original_id = from->id;
+    if (r == CUDA_SUCCESS && from->params.branches)
+        return clone_bodies(ct_node_branches_or_null(from), publish, &node->params);
     if (r != CUDA_SUCCESS || !from->params.child)
         return r;
     r = clone_locked(ct_node_child_or_null(from), publish, &child);
-    if (child)
+    if (child) {
         adopt(&node->params, child);
+        child->parent = node->graph;
+    }
     return r;
 }
 
@@ -81,6 +104,8 @@ CUresult ct_graph_clone(struct ct_graph *graph, bool publish, struct ct_graph **
     ct_graphs_lock();
     if (publish && graph->has_memory)
         r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph that allocates or frees memory cannot be cloned");
+    else if (publish && (graph->is_body || graph->conditions || ct_graph_is_conditional_locked(graph)))
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "neither bodies nor graphs with conditions can be cloned");
     else
         r = clone_locked(graph, publish, &clone);
     ct_graphs_unlock();
@@ -113,6 +138,8 @@ static CUresult move_child(struct ct_node_params *params, struct ct_graph *graph
         r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a node owns the graph already");
     else if (graph->is_captured)
         r = ct_fail(CUDA_ERROR_ILLEGAL_STATE, "a capture adds nodes to the graph");
+    else if (graph->conditions)
+        r = ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditions cannot be moved into another");
     else
         adopt(params, graph);
     ct_graphs_unlock();

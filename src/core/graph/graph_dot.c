@@ -56,6 +56,11 @@ static void print_event(const struct printer *p, const CUgraphNodeParams *params
             (void *)(params->type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? params->eventWait.event : params->eventRecord.event));
 }
 
+static void print_condition(const struct printer *p, const CUgraphNodeParams *params)
+{
+    fprintf(p->file, "\\ncondition 0x%llx", (unsigned long long)params->conditional.handle);
+}
+
 static const struct {
     CUgraphNodeType type;
     unsigned flag;
@@ -67,7 +72,18 @@ static const struct {
     {CU_GRAPH_NODE_TYPE_HOST, CU_GRAPH_DEBUG_DOT_FLAGS_HOST_NODE_PARAMS, print_host},
     {CU_GRAPH_NODE_TYPE_WAIT_EVENT, CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS, print_event},
     {CU_GRAPH_NODE_TYPE_EVENT_RECORD, CU_GRAPH_DEBUG_DOT_FLAGS_EVENT_NODE_PARAMS, print_event},
+    {CU_GRAPH_NODE_TYPE_CONDITIONAL, CU_GRAPH_DEBUG_DOT_FLAGS_CONDITIONAL_NODE_PARAMS, print_condition},
 };
+
+/* As NVIDIA's driver, shows the type and the bodies with any flags. */
+static void print_branches(const struct printer *p, const struct ct_branches *branches)
+{
+    static const char *const types[] = {"IF", "WHILE", "SWITCH"};
+
+    fprintf(p->file, "\\n%s", types[branches->type]);
+    for (unsigned i = 0; i < branches->count; i++)
+        fprintf(p->file, "\\nbody %u: graph_%llu", i, (unsigned long long)branches->graphs[i]->id);
+}
 
 static void print_node(const struct printer *p, const struct ct_graph_node *node)
 {
@@ -80,6 +96,8 @@ static void print_node(const struct printer *p, const struct ct_graph_node *node
     for (size_t i = 0; i < sizeof details / sizeof *details; i++)
         if (details[i].type == params->type && shows(p, details[i].flag))
             details[i].print(p, params);
+    if (node->params.branches)
+        print_branches(p, ct_node_branches_or_null(node));
     fprintf(p->file, "\"];\n");
 }
 
@@ -90,7 +108,7 @@ static void print_edges(const struct printer *p, const struct ct_graph_node *nod
                 (unsigned long long)node->dependents.list[i].node->id);
 }
 
-/* Child graphs follow the graph that contains them. */
+/* Child graphs and bodies follow the graph that contains them. */
 static void print_graph(const struct printer *p, const struct ct_graph *graph)
 {
     fprintf(p->file, "  subgraph cluster_%llu {\n    label=\"graph_%llu\";\n", (unsigned long long)graph->id,
@@ -101,8 +119,8 @@ static void print_graph(const struct printer *p, const struct ct_graph *graph)
         print_edges(p, graph->nodes[i]);
     fprintf(p->file, "  }\n");
     for (size_t i = 0; i < graph->count; i++)
-        if (graph->nodes[i]->params.child)
-            print_graph(p, ct_node_child_or_null(graph->nodes[i]));
+        for (size_t k = 0; k < ct_node_graph_count(&graph->nodes[i]->params); k++)
+            print_graph(p, ct_node_graph(&graph->nodes[i]->params, k));
 }
 
 CUresult ct_graph_write_dot(struct ct_graph *graph, const char *path, unsigned flags)

@@ -3,6 +3,7 @@
 #include "graph_exec.h"
 #include "graph_memory.h"
 #include "graph_plan.h"
+#include "launch_mark.h"
 
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -54,9 +55,20 @@ static CUgraphNode find_handle_locked(const struct ct_graph *graph, uint64_t id)
     for (size_t i = 0; i < graph->count && !found; i++) {
         const struct ct_graph_node *node = graph->nodes[i];
 
-        found = node->id == id ? node->object.handle : node->params.child ? find_handle_locked(ct_node_child_or_null(node), id) : NULL;
+        found = node->id == id ? node->object.handle : NULL;
+        for (size_t k = 0; k < ct_node_graph_count(&node->params) && !found; k++)
+            found = find_handle_locked(ct_node_graph(&node->params, k), id);
     }
     return found;
+}
+
+static CUresult prepare_bodies(struct ct_branches *branches, struct ct_graph *graph, struct ct_instantiate_result *result); /* recursion */
+
+static CUresult prepare_step(const struct ct_graph_step *step, struct ct_graph *graph, struct ct_instantiate_result *result)
+{
+    struct ct_branches *branches = ct_node_branches_or_null(step->node);
+
+    return branches ? prepare_bodies(branches, graph, result) : ct_node_prepare(&step->node->params);
 }
 
 static CUresult prepare_steps(const struct ct_graph_exec *exec, struct ct_graph *graph, struct ct_instantiate_result *result)
@@ -64,14 +76,26 @@ static CUresult prepare_steps(const struct ct_graph_exec *exec, struct ct_graph 
     CUresult r = CUDA_SUCCESS;
 
     for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++) {
-        r = ct_node_prepare(&exec->steps[i].node->params);
-        if (r == CUDA_SUCCESS)
+        r = prepare_step(&exec->steps[i], graph, result);
+        if (r == CUDA_SUCCESS || result->node)
             continue;
         ct_graphs_lock();
         result->node = find_handle_locked(graph, exec->steps[i].id);
         ct_graphs_unlock();
     }
     return r;
+}
+
+static void release_conditions(struct ct_graph_exec *exec)
+{
+    if (exec->conditions)
+        ct_object_release(&exec->conditions->object);
+    if (!exec->claimed)
+        return;
+    ct_graphs_lock();
+    exec->claimed->is_claimed = false;
+    ct_graphs_unlock();
+    ct_object_release(&exec->claimed->object);
 }
 
 static void free_exec(struct ct_object *object)
@@ -84,6 +108,7 @@ static void free_exec(struct ct_object *object)
         ct_graph_discard(exec->graph);
     if (exec->launched)
         ct_event_discard(exec->launched);
+    release_conditions(exec);
     pthread_cond_destroy(&exec->free_again);
     ct_mutex_finish(&exec->lock);
     free(exec->steps);
@@ -103,14 +128,12 @@ static struct ct_graph_exec *make_or_null(uint64_t flags)
     return exec;
 }
 
-static CUresult fill(struct ct_graph_exec *exec, struct ct_graph *graph, struct ct_instantiate_result *result)
+/* Makes the steps of the executable graph's own graph, a clone of `graph` or of a body in it. */
+static CUresult plan(struct ct_graph_exec *exec, struct ct_graph *graph, struct ct_instantiate_result *result)
 {
-    CUresult r = ct_graph_clone(graph, false, &exec->graph);
-    size_t count;
+    const size_t count = count_nodes(exec->graph); /* no other thread has the clone */
+    CUresult r;
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    count = count_nodes(exec->graph); /* no other thread has the clone */
     exec->steps = calloc(count ? count : 1, sizeof *exec->steps);
     if (!exec->steps)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %zu nodes of a graph", count);
@@ -120,6 +143,98 @@ static CUresult fill(struct ct_graph_exec *exec, struct ct_graph *graph, struct 
     if (r == CUDA_SUCCESS)
         r = ct_graph_memory_claim(exec);
     return r == CUDA_SUCCESS ? prepare_steps(exec, graph, result) : r;
+}
+
+static CUresult launch_steps(const struct ct_graph_exec *exec, struct ct_stream *stream)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (size_t i = 0; i < exec->n_steps && r == CUDA_SUCCESS; i++)
+        if (!exec->steps[i].disabled)
+            r = ct_node_execute(&exec->steps[i].node->params, stream);
+    return r;
+}
+
+static CUresult launch_body(struct ct_object *exec, struct ct_stream *stream)
+{
+    return launch_steps((const struct ct_graph_exec *)exec, stream);
+}
+
+/* All nodes of bodies belong to the context of the condition. */
+static CUresult check_contexts(const struct ct_graph_exec *body, const struct ct_context *context, struct ct_graph *graph,
+                               struct ct_instantiate_result *result)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (size_t i = 0; i < body->n_steps && r == CUDA_SUCCESS; i++) {
+        r = ct_node_params_check_context(&body->steps[i].node->params, context);
+        if (r == CUDA_SUCCESS)
+            continue;
+        result->result = CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED;
+        ct_graphs_lock();
+        result->node = find_handle_locked(graph, body->steps[i].id);
+        ct_graphs_unlock();
+    }
+    return r;
+}
+
+static CUresult prepare_body(struct ct_branches *branches, unsigned i, struct ct_graph *graph, struct ct_instantiate_result *result)
+{
+    struct ct_graph_exec *exec = make_or_null(0);
+    CUresult r;
+
+    if (!exec)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the body of a conditional node");
+    exec->graph = branches->graphs[i];
+    ct_object_retain(&exec->graph->object);
+    branches->execs[i] = &exec->object;
+    r = plan(exec, graph, result);
+    return r == CUDA_SUCCESS ? check_contexts(exec, branches->condition->context, graph, result) : r;
+}
+
+static CUresult prepare_bodies(struct ct_branches *branches, struct ct_graph *graph, struct ct_instantiate_result *result)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    branches->launch = launch_body;
+    if (!(branches->execs = calloc(branches->count, sizeof(*branches->execs))))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %u bodies of a conditional node", branches->count);
+    for (unsigned i = 0; i < branches->count && r == CUDA_SUCCESS; i++)
+        r = prepare_body(branches, i, graph, result);
+    return r;
+}
+
+static CUresult claim_conditions_locked(struct ct_graph_exec *exec, struct ct_condition_set *set)
+{
+    if (set->is_claimed)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph with conditional nodes has an executable graph already");
+    set->is_claimed = true;
+    ct_object_retain(&set->object);
+    exec->claimed = set;
+    ct_object_retain(&set->object);
+    exec->conditions = set;
+    return CUDA_SUCCESS;
+}
+
+static CUresult take_conditions(struct ct_graph_exec *exec, struct ct_graph *graph, struct ct_instantiate_result *result)
+{
+    CUresult r;
+
+    ct_graphs_lock();
+    r = ct_graph_check_conditions_locked(graph, &result->result, &result->node);
+    if (r == CUDA_SUCCESS && graph->conditions)
+        r = claim_conditions_locked(exec, graph->conditions);
+    ct_graphs_unlock();
+    return r;
+}
+
+static CUresult fill(struct ct_graph_exec *exec, struct ct_graph *graph, struct ct_instantiate_result *result)
+{
+    CUresult r = take_conditions(exec, graph, result);
+
+    if (r == CUDA_SUCCESS)
+        r = ct_graph_clone(graph, false, &exec->graph);
+    return r == CUDA_SUCCESS ? plan(exec, graph, result) : r;
 }
 
 CUresult ct_graph_instantiate(struct ct_graph *graph, uint64_t flags, CUgraphExec *out, struct ct_instantiate_result *result)
@@ -185,54 +300,50 @@ void ct_graph_exec_leave(struct ct_graph_exec *exec)
     ct_mutex_unlock(&exec->lock);
 }
 
+static struct ct_graph_step *find_in_bodies(const struct ct_branches *branches, uint64_t id)
+{
+    struct ct_graph_step *found = NULL;
+
+    for (unsigned i = 0; branches && i < branches->count && !found; i++)
+        found = ct_graph_exec_step_or_null((const struct ct_graph_exec *)branches->execs[i], id);
+    return found;
+}
+
 struct ct_graph_step *ct_graph_exec_step_or_null(const struct ct_graph_exec *exec, uint64_t id)
 {
-    for (size_t i = 0; i < exec->n_steps; i++)
-        if (exec->steps[i].id == id)
-            return &exec->steps[i];
-    return NULL;
+    struct ct_graph_step *found = NULL;
+
+    for (size_t i = 0; i < exec->n_steps && !found; i++)
+        found = exec->steps[i].id == id ? &exec->steps[i] : find_in_bodies(ct_node_branches_or_null(exec->steps[i].node), id);
+    return found;
 }
 
 /* ---- launches ---- */
 
-/* The event that marks the end of a launch belongs to the stream's context. */
-static CUresult mark_launch(struct ct_graph_exec *exec, struct ct_stream *stream)
-{
-    CUresult r = CUDA_SUCCESS;
-
-    if (exec->launched && ct_event_context(exec->launched) != stream->context) {
-        ct_event_discard(exec->launched);
-        exec->launched = NULL;
-    }
-    if (!exec->launched)
-        r = ct_event_create_internal(stream->context, &exec->launched);
-    return r == CUDA_SUCCESS ? ct_event_record(exec->launched, stream) : r;
-}
-
-/* Makes the stream wait for the previous launch, unless that launch's context was destroyed. */
-static CUresult follow_last_launch(const struct ct_graph_exec *exec, struct ct_stream *stream)
-{
-    struct ct_context *context;
-    CUresult r;
-
-    if (!exec->launched || ct_context_use(context = ct_event_context(exec->launched)) != CUDA_SUCCESS)
-        return CUDA_SUCCESS;
-    r = ct_event_wait(exec->launched, stream);
-    ct_context_release(context);
-    return r;
-}
-
-static CUresult launch(struct ct_graph_exec *exec, struct ct_stream *stream)
+static CUresult launch_in_order(struct ct_graph_exec *exec, struct ct_stream *stream)
 {
     CUresult r = ct_graph_memory_check_launch(exec, stream);
 
     if (r == CUDA_SUCCESS)
-        r = follow_last_launch(exec, stream);
+        r = ct_launch_mark_follow(exec->launched, stream);
     if (r == CUDA_SUCCESS)
         r = ct_graph_plan_prepare(exec, stream);
     if (r == CUDA_SUCCESS)
         r = ct_graph_plan_launch(exec, stream);
-    return r == CUDA_SUCCESS ? mark_launch(exec, stream) : r;
+    return r == CUDA_SUCCESS ? ct_launch_mark_record(&exec->launched, stream) : r;
+}
+
+static CUresult launch(struct ct_graph_exec *exec, struct ct_stream *stream)
+{
+    CUresult r, ended;
+
+    if (!exec->conditions)
+        return launch_in_order(exec, stream);
+    if ((r = ct_conditions_begin(exec->conditions, stream)) != CUDA_SUCCESS)
+        return r;
+    r = launch_in_order(exec, stream);
+    ended = ct_conditions_end(exec->conditions, stream);
+    return r == CUDA_SUCCESS ? ended : r;
 }
 
 CUresult ct_graph_exec_launch(struct ct_graph_exec *exec, struct ct_stream *stream)

@@ -34,6 +34,9 @@ struct ct_graph_exec {
     struct ct_event *launched;  /* recorded after each launch; NULL: never launched */
     struct ct_graph_plan *plan; /* of the last launch; NULL: there is none (graph_plan.h) */
     bool is_planned;            /* the plan has all nodes that are enabled now */
+    /* Those that a launch assigns, and those of the graph, which has one executable graph at a time: an update replaces only the former. Both
+     * are references, and NULL if there are none. Bodies have the conditions of the outermost executable graph. */
+    struct ct_condition_set *conditions, *claimed;
 };
 
 /* Why an executable graph could not be created: the result, and the application's node. */

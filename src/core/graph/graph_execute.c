@@ -182,6 +182,11 @@ static CUresult execute_free(const struct ct_node_params *params, struct ct_stre
     return ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_MEMORY_FREE, .memory_free = params->given.free.dptr});
 }
 
+static CUresult execute_conditional(const struct ct_node_params *params, struct ct_stream *stream)
+{
+    return ct_branches_enqueue((struct ct_branches *)params->branches, stream);
+}
+
 static CUresult execute_nothing(const struct ct_node_params *params, struct ct_stream *stream)
 {
     (void)params, (void)stream;

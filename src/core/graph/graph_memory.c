@@ -146,7 +146,7 @@ static CUresult find_freed(struct ct_node_params *params)
 
 CUresult ct_graph_memory_attach(struct ct_graph *graph, const struct ct_dependencies *dependencies, struct ct_node_params *params)
 {
-    if (ct_node_type_has_memory(params->given.type) && ct_graph_is_child(graph))
+    if (ct_node_type_has_memory(params->given.type) && ct_graph_is_child(graph) && !graph->is_body) /* a body is refused later */
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "child graphs get no more nodes that allocate or free memory");
     switch (params->given.type) {
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:

@@ -305,6 +305,53 @@ static CUresult check_event_record(struct ct_node_params *params)
     return check_event(params->given.eventRecord.event);
 }
 
+/* ---- the contexts of nodes in bodies ---- */
+
+static CUresult check_kernel_context(const CUDA_KERNEL_NODE_PARAMS_v3 *given, const struct ct_context *context)
+{
+    struct ct_function *function;
+    CUresult r = ct_node_function(given, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (function->module->context != context)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a kernel in the body of a conditional node belongs to another context than the condition");
+    ct_function_release(function);
+    return r;
+}
+
+static bool is_pageable(const struct ct_place *place, const struct ct_copy_side *side)
+{
+    return !side->array && !place->memory;
+}
+
+static CUresult check_copied_memory(const CUDA_MEMCPY3D *copy)
+{
+    const unsigned uses = ct_address_uses_begin();
+    struct ct_copy_located located = {0};
+    struct ct_copy_request request;
+    CUresult r = ct_copy_request_init(copy, &request);
+
+    if (r == CUDA_SUCCESS && !uses_memory_of_graphs(&request) && (r = ct_copy_request_locate(&request, &located)) == CUDA_SUCCESS &&
+        (is_pageable(&located.copy.dst, &request.dst) || is_pageable(&located.copy.src, &request.src)))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy of pageable memory in the body of a conditional node");
+    ct_address_uses_end(uses);
+    ct_copy_located_finish(&located);
+    return r;
+}
+
+CUresult ct_node_params_check_context(const struct ct_node_params *params, const struct ct_context *context)
+{
+    switch (params->given.type) {
+    case CU_GRAPH_NODE_TYPE_KERNEL:
+        return check_kernel_context(&params->given.kernel, context);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return check_copied_memory(&params->given.memcpy.copyParams);
+    default:
+        return CUDA_SUCCESS;
+    }
+}
+
 /* ---- arrays ---- */
 
 static CUresult copy_array(const void *elements, size_t size_bytes, struct ct_node_array *out)
@@ -433,6 +480,37 @@ static CUresult check_alloc(struct ct_node_params *params)
     return r;
 }
 
+static bool has_valid_size(const CUDA_CONDITIONAL_NODE_PARAMS *p)
+{
+    switch (p->type) {
+    case CU_GRAPH_COND_TYPE_IF:
+        return p->size == 1 || p->size == 2;
+    case CU_GRAPH_COND_TYPE_WHILE:
+        return p->size == 1;
+    case CU_GRAPH_COND_TYPE_SWITCH:
+        return p->size > 0;
+    default:
+        return false;
+    }
+}
+
+/* The handle is looked up in the graph (ct_graph_branches_attach). */
+static CUresult check_conditional(struct ct_node_params *params)
+{
+    CUDA_CONDITIONAL_NODE_PARAMS *p = &params->given.conditional;
+    struct ct_context *context;
+    CUresult r;
+
+    if (!has_valid_size(p))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a conditional node of type %d with %u bodies", (int)p->type, p->size);
+    if (!p->ctx)
+        return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a conditional node without a context");
+    if ((r = ct_context_lookup(p->ctx, &context)) == CUDA_SUCCESS)
+        ct_context_release(context);
+    p->phGraph_out = NULL;
+    return r;
+}
+
 static CUresult check_nothing(struct ct_node_params *params)
 {
     (void)params;
@@ -477,6 +555,7 @@ CUresult ct_node_params_copy(struct ct_node_params *out, const struct ct_node_pa
     *out = *params;
     out->arguments = (struct ct_kernel_arguments){0};
     out->child = NULL;
+    out->branches = NULL;
     out->attributes = NULL;
     if (out->allocation)
         ct_object_retain(out->allocation);
@@ -532,6 +611,7 @@ void ct_node_params_finish(struct ct_node_params *params)
     free_attributes(params);
     free_arrays(params);
     ct_object_release(params->allocation);
+    ct_object_release(params->branches);
     if (params->child) {
         if (params->child->handle)
             (void)ct_object_unpublish(params->child);

@@ -35,6 +35,7 @@ struct ct_node_attribute {
 };
 
 struct ct_function;
+struct ct_context;
 
 struct ct_node_params {
     CUgraphNodeParams given; /* pointers in it refer to the members below */
@@ -42,6 +43,7 @@ struct ct_node_params {
     struct ct_node_array arrays[CT_NODE_ARRAYS]; /* those of semaphores, or of memory operations */
     struct ct_node_attribute *attributes;        /* of a kernel; NULL: none was set */
     struct ct_object *child;                     /* the graph of a GRAPH node, which owns it: ct_node_child_or_null (graph.h) */
+    struct ct_object *branches;                  /* of a CONDITIONAL node: ct_node_branches_or_null (graph.h); a reference */
     struct ct_object *allocation;                /* of a MEM_ALLOC or MEM_FREE node (graph_memory.h); a reference */
 };
 
@@ -68,6 +70,10 @@ bool ct_node_params_cooperate(const struct ct_node_params *params);
 /* The function of a kernel node, given as a CUfunction or a CUkernel, retained. INVALID_HANDLE: it does not exist; INVALID_VALUE: no context is
  * given or current. */
 CUresult ct_node_function(const CUDA_KERNEL_NODE_PARAMS_v3 *kernel, struct ct_function **out);
+
+/* Whether a node may be in a body whose condition belongs to the context. INVALID_VALUE: the kernel belongs to another one, or the memory of a
+ * copy to none, since it is pageable host memory. */
+CUresult ct_node_params_check_context(const struct ct_node_params *params, const struct ct_context *context);
 
 /* What a MEMSET node fills. */
 struct ct_fill_request ct_node_fill(const CUDA_MEMSET_NODE_PARAMS_v2 *memset);

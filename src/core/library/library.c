@@ -8,6 +8,7 @@
 
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/device/deferred_work.h"
 #include "core/setup/context_setup.h"
 
 #include <assert.h>
@@ -156,8 +157,10 @@ CUresult ct_library_load(const void *image, size_t size, struct ct_jit *jit, CUl
 
 CUresult ct_library_unload(struct ct_library *library)
 {
-    CUresult r = ct_object_unpublish(&library->object);
+    CUresult r;
 
+    ct_deferred_work_await(NULL);
+    r = ct_object_unpublish(&library->object);
     if (r == CUDA_SUCCESS)
         free_contents(library);
     return r;

@@ -16,6 +16,7 @@
 #include "core/base/process.h"
 #include "core/code/module.h"
 #include "core/device/context_local.h"
+#include "core/device/deferred_work.h"
 #include "core/device/device.h"
 #include "core/graph/capture_state.h"
 #include "core/launch/recordings.h"
@@ -218,10 +219,13 @@ CUresult ct_context_destroy(CUcontext handle)
         return r;
     if (context->is_primary)
         r = ct_fail(CUDA_ERROR_INVALID_CONTEXT, "a primary context must be released, not destroyed");
-    else if (ct_object_unpublish(&context->object) != CUDA_SUCCESS)
-        r = CUDA_ERROR_INVALID_CONTEXT; /* another thread was first */
-    else
-        end(context);
+    else {
+        ct_deferred_work_await(context);
+        if (ct_object_unpublish(&context->object) == CUDA_SUCCESS)
+            end(context);
+        else
+            r = CUDA_ERROR_INVALID_CONTEXT; /* another thread was first */
+    }
     if (r == CUDA_SUCCESS && ct_context_top_or_null() == context)
         ct_context_pop(NULL);
     ct_context_release(context);
@@ -277,10 +281,22 @@ CUresult ct_context_retain_primary(struct ct_device *device, CUcontext *out)
     return r;
 }
 
+static bool has_one_retain(struct ct_device *device)
+{
+    bool has_one;
+
+    ct_mutex_lock(&device->lock);
+    has_one = device->primary_retains == 1;
+    ct_mutex_unlock(&device->lock);
+    return has_one;
+}
+
 CUresult ct_context_release_primary(struct ct_device *device)
 {
     bool last;
 
+    if (has_one_retain(device))
+        ct_deferred_work_await(device->primary);
     ct_mutex_lock(&device->lock);
     if (device->primary_retains == 0) {
         ct_mutex_unlock(&device->lock);
@@ -297,6 +313,7 @@ CUresult ct_context_release_primary(struct ct_device *device)
 
 CUresult ct_context_reset_primary(struct ct_device *device)
 {
+    ct_deferred_work_await(device->primary);
     end(device->primary);
     return CUDA_SUCCESS;
 }

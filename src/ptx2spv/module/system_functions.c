@@ -564,6 +564,19 @@ static const char grid_text[] =
     GRID_SYNC("cudaCGSynchronize", "%flags") GRID_SYNC("cudaCGSynchronizeGrid", "0") GRID_SYNC("__cuda_syscall_CGS_sync", "%flags")
     GRID_SIZE("cudaCGGetSize") GRID_SIZE("__cuda_syscall_CGS_get_size")
     GRID_RANK("cudaCGGetRank") GRID_RANK("__cuda_syscall_CGS_get_rank");
+
+/* cudaGraphSetConditional (CUDA Runtime API, Graph Management): the handle is the address of the condition (core/graph/conditions.h). */
+static const char condition_text[] =
+    ".version 3.1\n.target sm_20\n.address_size 64\n"
+    ".weak .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value)\n"
+    "{\n"
+    "    .reg .b32 %value;\n"
+    "    .reg .b64 %handle;\n"
+    "    ld.param.u64 %handle, [handle];\n"
+    "    ld.param.u32 %value, [value];\n"
+    "    st.global.u32 [%handle], %value;\n"
+    "    ret;\n"
+    "}\n";
 /* clang-format on */
 
 static const struct {
@@ -582,6 +595,7 @@ static const struct {
     {"__cuda_syscall_CGS_sync", grid_text},
     {"__cuda_syscall_CGS_get_size", grid_text},
     {"__cuda_syscall_CGS_get_rank", grid_text},
+    {"cudaGraphSetConditional", condition_text},
 };
 
 const char *ptx_system_function_or_null(const struct ptx_function *function)
