@@ -42,7 +42,7 @@ CUresult CUDAAPI cuGraphDestroy(CUgraph hGraph)
     return r;
 }
 
-/* cuGraphClone */
+/* cuGraphClone. NOT_SUPPORTED: the graph has conditions or memory, or is the body of a conditional node. */
 CUresult CUDAAPI cuGraphClone(CUgraph *phGraphClone, CUgraph originalGraph)
 {
     struct ct_graph *graph, *clone;
@@ -129,7 +129,7 @@ CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode hNode, CUgraphNodeType *type)
     return r;
 }
 
-/* cuGraphDestroyNode. The edges of the node are removed, too. INVALID_VALUE also: the node is in a child graph. */
+/* cuGraphDestroyNode. The edges of the node are removed, too, and its bodies destroyed. INVALID_VALUE also: the node is in a child graph. */
 CUresult CUDAAPI cuGraphDestroyNode(CUgraphNode hNode)
 {
     struct ct_graph_node *node;
@@ -290,7 +290,8 @@ static CUresult instantiate(CUgraphExec *out, CUgraph handle, unsigned long long
 
 /* cuGraphInstantiateWithFlags. The executable graph is a snapshot of the graph; its kernels are compiled now. flags:
  * CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, _UPLOAD and _USE_NODE_PRIORITY, which have no effect. INVALID_VALUE also: the graph has a
- * cycle; NOT_SUPPORTED: CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH, or a kernel that cannot be compiled. */
+ * cycle, a condition has no node, or a body has a node that it may not have; NOT_SUPPORTED: CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH, a kernel
+ * that cannot be compiled, or a graph with conditions or memory has an executable graph already. */
 CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph, unsigned long long flags)
 {
     struct ct_instantiate_result result;
@@ -412,8 +413,8 @@ static CUresult update(CUgraphExec exec_handle, CUgraph handle, CUgraphExecUpdat
     return r;
 }
 
-/* cuGraphExecUpdate_v2. The executable graph takes over the parameters of all nodes of a graph with the same structure: the same nodes, created
- * in the same order, with the same edges. GRAPH_EXEC_UPDATE_FAILURE: *resultInfo says what differs; nothing was changed. */
+/* cuGraphExecUpdate_v2. The executable graph takes over the parameters of all nodes, and the conditions, of a graph with the same structure: the
+ * same nodes, created in the same order, with the same edges and bodies. GRAPH_EXEC_UPDATE_FAILURE: *resultInfo says what differs; nothing was changed. */
 CUresult CUDAAPI cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
 {
     if (!resultInfo)

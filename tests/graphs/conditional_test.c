@@ -726,6 +726,54 @@ static void an_update_takes_over_bodies_and_defaults(void **state)
     destroy(exec, first.graph);
 }
 
+static CUgraph loop_graph(CUdeviceptr counter, uint32_t limit, CUgraphConditionalHandle *handle, CUgraphNode *step)
+{
+    CUgraph graph = new_graph(), *bodies;
+
+    *handle = make_handle(graph, 1, ASSIGN);
+    add_conditional(graph, NULL, *handle, WHILE, 1, &bodies);
+    *step = add_step(bodies[0], NULL, counter, *handle, limit);
+    return graph;
+}
+
+/* After an update an executable graph has the conditions of the graph that updated it, which may have an executable graph of its own. Launches
+ * of the two at the same time do not disturb each other. */
+static void an_update_shares_no_values(void **state)
+{
+    CUgraphConditionalHandle handle, other;
+    CUgraphExecUpdateResultInfo info;
+    uint32_t limit = 300;
+    CUdeviceptr counter = words + 4;
+    void *list[] = {&counter, &other, &limit};
+    const CUDA_KERNEL_NODE_PARAMS params = one_thread(step_function, list);
+    CUstream streams[2];
+    CUgraph first, second;
+    CUgraphExec execs[2];
+    CUgraphNode step, unused;
+
+    (void)state;
+    first = loop_graph(words, limit, &handle, &step);
+    second = loop_graph(words, limit, &other, &unused);
+    execs[0] = executable(first);
+    ok(cuGraphExecUpdate(execs[0], second, &info));
+    ok(cuGraphExecKernelNodeSetParams(execs[0], step, &params));
+    execs[1] = executable(second);
+    ok(cuMemsetD32(words, 0, WORDS));
+    ok(cuCtxSynchronize());
+    for (int i = 0; i < 2; i++) {
+        ok(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+        ok(cuGraphLaunch(execs[i], streams[i]));
+    }
+    for (int i = 0; i < 2; i++) {
+        ok(cuStreamSynchronize(streams[i]));
+        ok(cuStreamDestroy(streams[i]));
+    }
+    assert_int_equal(word(0), limit);
+    assert_int_equal(word(1), limit);
+    destroy(execs[0], first);
+    destroy(execs[1], second);
+}
+
 static void refuse_update(CUgraphExec exec, const struct updatable *next, CUgraphExecUpdateResult result, CUgraphNode node)
 {
     CUgraphExecUpdateResultInfo info = {.result = CU_GRAPH_EXEC_UPDATE_SUCCESS};
@@ -889,6 +937,7 @@ int main(void)
         cmocka_unit_test(an_empty_body_does_nothing),
         cmocka_unit_test(nodes_of_bodies_are_updated),
         cmocka_unit_test(an_update_takes_over_bodies_and_defaults),
+        cmocka_unit_test(an_update_shares_no_values),
         cmocka_unit_test(an_update_changes_no_conditional_node),
         cmocka_unit_test(bodies_are_captured),
         cmocka_unit_test(dot_shows_the_bodies),

@@ -159,7 +159,8 @@ bool ct_graph_mark_ancestors_locked(const struct ct_graph *graph, const CUgraphN
 CUresult ct_graph_params_init(struct ct_node_params *out, const CUgraphNodeParams *params);
 /* Finishes the parameters of a node that was not added; a graph that was moved belongs to the application again. */
 void ct_graph_params_undo(struct ct_node_params *params);
-/* Copies nodes, edges, child graphs and references to user objects. `publish`: the clone and its nodes get handles. OUT_OF_MEMORY. */
+/* Copies nodes, edges, child graphs and references to user objects. `publish`: the clone and its nodes get handles. NOT_SUPPORTED: it would be published, and the graph has
+ * memory nodes or conditions, or is a body; OUT_OF_MEMORY. */
 CUresult ct_graph_clone(struct ct_graph *graph, bool publish, struct ct_graph **out);
 /* With the lock held: appends a node without parameters. OUT_OF_MEMORY. */
 CUresult ct_graph_append_locked(struct ct_graph *graph, bool publish, struct ct_graph_node **out);

@@ -44,8 +44,8 @@ struct ct_instantiate_result {
     CUgraphInstantiateResult result;
     CUgraphNode node;
 };
-/* Creates an executable graph with a handle, and compiles its kernels. INVALID_VALUE: unknown flags, or the graph has a cycle; NOT_SUPPORTED:
- * CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH, the graph is a child graph, or the graph allocates memory and has an executable graph; errors of the compilation; OUT_OF_MEMORY. *result is always written. */
+/* Creates an executable graph with a handle, and compiles its kernels. INVALID_VALUE: unknown flags, the graph has a cycle, or it breaks a rule of graph_conditional.c; NOT_SUPPORTED:
+ * CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH, the graph is a child graph, or the graph allocates memory or has conditions, and has an executable graph; errors of the compilation; OUT_OF_MEMORY. *result is always written. */
 CUresult ct_graph_instantiate(struct ct_graph *graph, uint64_t flags, CUgraphExec *out, struct ct_instantiate_result *result);
 /* INVALID_VALUE: it does not exist; NOT_INITIALIZED. */
 CUresult ct_graph_exec_lookup(CUgraphExec handle, struct ct_graph_exec **out);
