@@ -105,7 +105,7 @@ CUresult ct_gl_check(const struct ct_gl *gl, const char *what)
 
 /* ---- devices ---- */
 
-static bool has_extension(const struct ct_gl *gl, const char *name)
+bool ct_gl_has_extension(const struct ct_gl *gl, const char *name)
 {
     int n = 0;
 
@@ -124,7 +124,7 @@ bool ct_gl_draws_with(const struct ct_gl *gl, const uint8_t uuid[16])
     unsigned char theirs[16];
     int n = 0;
 
-    if (!gl->GetUnsignedBytei_vEXT || !has_extension(gl, "GL_EXT_memory_object"))
+    if (!gl->GetUnsignedBytei_vEXT || !ct_gl_has_extension(gl, "GL_EXT_memory_object"))
         return false;
     gl->GetIntegerv(GL_NUM_DEVICE_UUIDS_EXT, &n);
     for (int i = 0; i < n; i++) {

@@ -23,6 +23,8 @@ CUresult ct_gl_enter(CUresult without, struct ct_gl *out);
 /* UNKNOWN: a function has failed since ct_gl_enter or the last call; `what` is for the log. */
 CUresult ct_gl_check(const struct ct_gl *gl, const char *what);
 
+bool ct_gl_has_extension(const struct ct_gl *gl, const char *name);
+
 /* Whether OpenGL draws with the device of that UUID. */
 bool ct_gl_draws_with(const struct ct_gl *gl, const uint8_t uuid[16]);
 /* Whether a processor draws. */

@@ -130,7 +130,7 @@ struct settings {
     int stores[N_STORES], pack_buffer, unpack_buffer;
 };
 
-static void settings_change(const struct ct_gl *gl, struct settings *before)
+static void settings_change(const struct ct_gl *gl, unsigned buffer, struct settings *before)
 {
     for (size_t i = 0; i < N_STORES; i++) {
         gl->GetIntegerv(stores[i], &before->stores[i]);
@@ -138,8 +138,8 @@ static void settings_change(const struct ct_gl *gl, struct settings *before)
     }
     gl->GetIntegerv(GL_PIXEL_PACK_BUFFER_BINDING, &before->pack_buffer);
     gl->GetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &before->unpack_buffer);
-    gl->BindBuffer(GL_PIXEL_PACK_BUFFER, 0);
-    gl->BindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    gl->BindBuffer(GL_PIXEL_PACK_BUFFER, buffer);
+    gl->BindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer);
 }
 
 static void settings_restore(const struct ct_gl *gl, const struct settings *before)
@@ -364,49 +364,44 @@ static void write_bound(const struct ct_gl *gl, const struct ct_gl_image *image,
                           texels + face * face_bytes);
 }
 
-/* Transfers a level of a texture: to `out` if that is not NULL, otherwise from `in`. */
-static CUresult transfer(const struct ct_gl *gl, const struct ct_gl_image *texture, unsigned level, void *out, const void *in)
+static CUresult move_texture(const struct ct_gl *gl, const struct ct_gl_image *texture, unsigned level, enum ct_gl_direction direction,
+                             struct ct_gl_texels texels)
 {
     struct settings settings;
     unsigned before;
 
-    settings_change(gl, &settings);
+    settings_change(gl, texels.buffer, &settings);
     before = bind(gl, texture->target, texture->name);
-    if (out)
-        read_bound(gl, texture, level, out);
+    if (direction == CT_GL_READ)
+        read_bound(gl, texture, level, texels.bytes);
     else
-        write_bound(gl, texture, level, in);
+        write_bound(gl, texture, level, texels.bytes);
     gl->BindTexture(texture->target, before);
     settings_restore(gl, &settings);
     return ct_gl_check(gl, "the texels of a texture cannot be transferred");
 }
 
-CUresult ct_gl_image_read(const struct ct_gl *gl, const struct ct_gl_image *image, unsigned level, void *texels)
+static CUresult move_renderbuffer(const struct ct_gl *gl, const struct ct_gl_image *image, enum ct_gl_direction direction,
+                                  struct ct_gl_texels texels)
 {
     struct ct_gl_image texture;
-    CUresult r;
+    CUresult r = make_texture(gl, image, &texture);
 
-    if (image->target != GL_RENDERBUFFER)
-        return transfer(gl, image, level, texels, NULL);
-    if ((r = make_texture(gl, image, &texture)) == CUDA_SUCCESS) {
+    if (r == CUDA_SUCCESS && direction == CT_GL_READ)
         copy_texels(gl, image, &texture);
-        r = transfer(gl, &texture, 0, texels, NULL);
-    }
-    gl->DeleteTextures(1, &texture.name);
-    return r;
-}
-
-CUresult ct_gl_image_write(const struct ct_gl *gl, const struct ct_gl_image *image, unsigned level, const void *texels)
-{
-    struct ct_gl_image texture;
-    CUresult r;
-
-    if (image->target != GL_RENDERBUFFER)
-        return transfer(gl, image, level, NULL, texels);
-    if ((r = make_texture(gl, image, &texture)) == CUDA_SUCCESS && (r = transfer(gl, &texture, 0, NULL, texels)) == CUDA_SUCCESS) {
+    if (r == CUDA_SUCCESS)
+        r = move_texture(gl, &texture, 0, direction, texels);
+    if (r == CUDA_SUCCESS && direction == CT_GL_WRITE) {
         copy_texels(gl, &texture, image);
         r = ct_gl_check(gl, "the texels of a renderbuffer cannot be written");
     }
     gl->DeleteTextures(1, &texture.name);
     return r;
+}
+
+CUresult ct_gl_image_move(const struct ct_gl *gl, const struct ct_gl_image *image, unsigned level, enum ct_gl_direction direction,
+                          struct ct_gl_texels texels)
+{
+    return image->target == GL_RENDERBUFFER ? move_renderbuffer(gl, image, direction, texels)
+                                            : move_texture(gl, image, level, direction, texels);
 }

@@ -29,8 +29,17 @@ struct ct_gl_extent ct_gl_image_extent(const struct ct_gl_image *image, unsigned
 /* INVALID_HANDLE: there is no such image in the context; INVALID_VALUE: the target is not its own, or CUDA has no such images (formats of three
  * channels, with depth, in the colour space sRGB, compressed; several samples; nothing is stored in it). */
 CUresult ct_gl_image_init(const struct ct_gl *gl, unsigned name, unsigned target, struct ct_gl_image *out);
-/* Read or write a level, whose rows and slices follow each other without gaps. UNKNOWN: OpenGL reports an error. */
-CUresult ct_gl_image_read(const struct ct_gl *gl, const struct ct_gl_image *image, unsigned level, void *texels);
-CUresult ct_gl_image_write(const struct ct_gl *gl, const struct ct_gl_image *image, unsigned level, const void *texels);
+
+enum ct_gl_direction { CT_GL_READ, CT_GL_WRITE };
+
+/* The memory to which texels are read, or from which they are written. */
+struct ct_gl_texels {
+    unsigned buffer; /* of OpenGL; 0: `bytes` is memory of the host */
+    char *bytes;     /* or an offset in the buffer */
+};
+
+/* Reads or writes a level, whose rows and slices follow each other without gaps. UNKNOWN: OpenGL reports an error. */
+CUresult ct_gl_image_move(const struct ct_gl *gl, const struct ct_gl_image *image, unsigned level, enum ct_gl_direction direction,
+                          struct ct_gl_texels texels);
 
 #endif

@@ -18,6 +18,8 @@ enum {
     GL_ARRAY_BUFFER = 0x8892,
     GL_ARRAY_BUFFER_BINDING = 0x8894,
     GL_COPY_READ_BUFFER = 0x8f36, /* also the query of its binding */
+    GL_COPY_WRITE_BUFFER = 0x8f37,
+    GL_HANDLE_TYPE_OPAQUE_FD_EXT = 0x9586,
     GL_STREAM_COPY = 0x88e2,
     GL_BUFFER_SIZE = 0x8764,
     GL_BUFFER_MAPPED = 0x88bc,

@@ -4,8 +4,9 @@
  * The thread that makes a resource BUSY owns it until it stores the next state; others treat a BUSY resource as being in the state that it leaves. A
  * resource that fails to be mapped or unmapped returns to the state from before.
  *
- * The functions of OpenGL have to be called in the application's thread, so the contents go through memory of the host during the call: to the device
- * by a copy in stream order, which reads that memory before the call returns, and back by a copy for which the call waits. */
+ * The functions of OpenGL have to be called in the application's thread, during the call. With shared memory (gl_shared.h) OpenGL copies a buffer
+ * to and from CUDA's memory itself, and texels to and from a staging area in it. Without, the contents go through memory of the host: to the device by a
+ * copy in stream order, which reads that memory before the call returns, and back by a copy for which the call waits. */
 #include "graphics_resource.h"
 
 #include "core/array/array_layers.h"
@@ -16,6 +17,7 @@
 #include "gl_buffer.h"
 #include "gl_image.h"
 #include "gl_names.h"
+#include "gl_shared.h"
 
 #include <stdlib.h>
 
@@ -37,7 +39,8 @@ struct ct_graphics_resource {
     bool is_image;
     struct ct_gl_image image;
     CUmipmappedArray array;       /* of an image */
-    uint64_t address, size_bytes; /* of a buffer */
+    uint64_t address, size_bytes; /* the memory of a buffer; for an image, shared memory, or 0 */
+    struct ct_gl_shared shared;   /* the same memory in OpenGL, if it can be shared */
 };
 
 static bool take(struct ct_graphics_resource *resource, enum state from, enum state to)
@@ -127,16 +130,30 @@ static void log_copies(const struct ct_context *context)
 }
 
 /* Publishes a resource that is complete, or discards it. */
-static CUresult finish_registration(struct ct_graphics_resource *resource, CUresult r, CUgraphicsResource *out)
+static CUresult finish_registration(const struct ct_gl *gl, struct ct_graphics_resource *resource, CUresult r, CUgraphicsResource *out)
 {
     if (r == CUDA_SUCCESS)
         r = ct_object_publish(&resource->object);
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS) {
         *out = resource->object.handle;
-    else
+    } else {
+        ct_gl_shared_finish(gl, &resource->shared);
         drop_memory(resource);
+    }
     ct_object_release(&resource->object);
     return r;
+}
+
+/* Memory of MODULE is not freed by cuMemFree. */
+static CUresult allocate(struct ct_graphics_resource *resource, uint64_t bytes)
+{
+    resource->size_bytes = bytes;
+    return ct_memory_alloc(resource->context, bytes, ALIGNMENT, CT_RANGE_MODULE, &resource->address);
+}
+
+static bool share(const struct ct_gl *gl, struct ct_graphics_resource *resource)
+{
+    return ct_gl_shared_init(gl, resource->context, resource->address, resource->size_bytes, &resource->shared) == CUDA_SUCCESS;
 }
 
 CUresult ct_graphics_register_buffer(struct ct_context *context, unsigned buffer, unsigned flags, enum ct_graphics_kind kind,
@@ -151,11 +168,35 @@ CUresult ct_graphics_register_buffer(struct ct_context *context, unsigned buffer
         (r = ct_gl_buffer_size(&gl, buffer, &bytes)) != CUDA_SUCCESS || (r = check_unused(&gl, buffer, false, kind)) != CUDA_SUCCESS ||
         (r = make(context, &gl, buffer, flags, &resource)) != CUDA_SUCCESS)
         return r;
-    log_copies(context);
     resource->kind = kind;
-    resource->size_bytes = bytes;
-    r = ct_memory_alloc(context, bytes, ALIGNMENT, CT_RANGE_MODULE, &resource->address); /* which cuMemFree does not free */
-    return finish_registration(resource, r, out);
+    r = allocate(resource, bytes);
+    if (r == CUDA_SUCCESS && !share(&gl, resource))
+        log_copies(context);
+    return finish_registration(&gl, resource, r, out);
+}
+
+/* The bytes of a level in shared memory, with those before the next one. */
+static uint64_t level_room(uint64_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
+}
+
+/* Makes memory through which the device copies the texels, if it can be shared. */
+static void share_texels(const struct ct_gl *gl, struct ct_graphics_resource *resource)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < resource->image.levels; i++) {
+        const struct ct_gl_extent extent = ct_gl_image_extent(&resource->image, i);
+
+        bytes += level_room((uint64_t)extent.width * extent.height * extent.slices * resource->image.format.texel_bytes);
+    }
+    if (resource->context->device->info.memory_fd && allocate(resource, bytes) == CUDA_SUCCESS && share(gl, resource))
+        return;
+    if (resource->address)
+        (void)ct_memory_free(resource->context, resource->address, CT_RANGE_MODULE);
+    resource->address = 0;
+    log_copies(resource->context);
 }
 
 static CUDA_ARRAY3D_DESCRIPTOR array_descriptor(const struct ct_gl_image *image, unsigned flags)
@@ -190,13 +231,14 @@ CUresult ct_graphics_register_image(struct ct_context *context, unsigned image, 
         (r = check_unused(&gl, image, true, CT_GRAPHICS_BY_HANDLE)) != CUDA_SUCCESS ||
         (r = make(context, &gl, image, flags, &resource)) != CUDA_SUCCESS)
         return r;
-    log_copies(context);
     resource->is_image = true;
     resource->image = found;
     desc = array_descriptor(&found, flags);
-    if ((r = ct_mipmapped_array_create(context, &desc, found.levels, &resource->array)) == CUDA_SUCCESS)
+    if ((r = ct_mipmapped_array_create(context, &desc, found.levels, &resource->array)) == CUDA_SUCCESS) {
         ct_mipmapped_array_keep(resource->array);
-    return finish_registration(resource, r, out);
+        share_texels(&gl, resource);
+    }
+    return finish_registration(&gl, resource, r, out);
 }
 
 /* ---- look-up ---- */
@@ -255,15 +297,14 @@ void ct_graphics_release(struct ct_graphics_resource *resource)
 
 enum direction { TO_CUDA, TO_GL };
 
-/* Copies between the memory of CUDA and `bytes` of the host, in the order of the stream. */
-static CUresult copy(struct ct_stream *stream, struct ct_copy *plan, enum direction direction, void *bytes)
+/* Copies between the memory of CUDA, in plan->dst, and `other`, in the order of the stream. The call waits for copies to the host. */
+static CUresult copy(struct ct_stream *stream, struct ct_copy *plan, enum direction direction, const struct ct_place *other)
 {
-    const struct ct_place host = {.host = bytes};
     const struct ct_place device = plan->dst;
     struct ct_copy_command command = {.mode = direction == TO_CUDA ? CT_COPY_ASYNC : CT_COPY_SYNC};
 
-    plan->src = direction == TO_CUDA ? host : device;
-    plan->dst = direction == TO_CUDA ? device : host;
+    plan->src = direction == TO_CUDA ? *other : device;
+    plan->dst = direction == TO_CUDA ? device : *other;
     command.copy = *plan;
     return ct_copy_execute(stream, &command);
 }
@@ -271,12 +312,13 @@ static CUresult copy(struct ct_stream *stream, struct ct_copy *plan, enum direct
 /* Copies a buffer's memory. */
 static CUresult copy_memory(struct ct_stream *stream, const struct ct_graphics_resource *resource, enum direction direction, void *bytes)
 {
+    const struct ct_place host = {.host = bytes};
     struct ct_copy plan = {.row_bytes = resource->size_bytes, .rows = 1, .slices = 1};
     const unsigned uses = ct_address_uses_begin();
     CUresult r = ct_place_find(CT_POINTER_DEVICE, resource->address, resource->size_bytes, &plan.dst);
 
     if (r == CUDA_SUCCESS)
-        r = copy(stream, &plan, direction, bytes);
+        r = copy(stream, &plan, direction, &host);
     ct_address_uses_end(uses);
     return r;
 }
@@ -284,10 +326,13 @@ static CUresult copy_memory(struct ct_stream *stream, const struct ct_graphics_r
 static CUresult move_buffer(const struct ct_gl *gl, struct ct_stream *stream, const struct ct_graphics_resource *resource,
                             enum direction direction)
 {
-    void *bytes = malloc(resource->size_bytes);
+    void *bytes;
     CUresult r;
 
-    if (!bytes)
+    if (resource->shared.buffer)
+        return direction == TO_CUDA ? ct_gl_shared_load(gl, &resource->shared, resource->name, resource->size_bytes)
+                                    : ct_gl_shared_store(gl, &resource->shared, resource->name, resource->size_bytes);
+    if (!(bytes = malloc(resource->size_bytes)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %llu bytes of a buffer", (unsigned long long)resource->size_bytes);
     if (direction == TO_CUDA) {
         r = ct_gl_buffer_read(gl, resource->name, bytes, resource->size_bytes);
@@ -300,37 +345,71 @@ static CUresult move_buffer(const struct ct_gl *gl, struct ct_stream *stream, co
     return r;
 }
 
-/* Copies a level of the array. */
-static CUresult copy_level(struct ct_stream *stream, const struct ct_array *array, enum direction direction, void *bytes)
-{
-    const struct ct_texels *texels = &array->texels;
-    const uint64_t rows = texels->slice_bytes / texels->row_bytes;
-    const struct ct_array_box box = {.width_bytes = texels->row_bytes, .height = rows, .depth = array->slices};
-    struct ct_copy plan = {.row_bytes = texels->row_bytes, .rows = rows, .slices = array->slices};
-    CUresult r = ct_array_locate(array, &box, &plan.dst, &plan.dst_pitch, &plan.dst_slice);
+/* A level of an image that is copied. */
+struct level {
+    const struct ct_gl_image *image;
+    const struct ct_array *array;
+    unsigned number;
+};
 
-    plan.src_pitch = texels->row_bytes;
-    plan.src_slice = texels->slice_bytes;
-    return r == CUDA_SUCCESS ? copy(stream, &plan, direction, bytes) : r;
+static uint64_t level_bytes(const struct level *level)
+{
+    return level->array->texels.slice_bytes * level->array->slices;
 }
 
-static CUresult move_level(const struct ct_gl *gl, struct ct_stream *stream, const struct ct_gl_image *image, const struct ct_array *array,
-                           enum direction direction)
+static CUresult copy_level(struct ct_stream *stream, const struct level *level, enum direction direction, const struct ct_place *other)
 {
-    const unsigned level = (unsigned)(array - array->group->levels);
-    void *bytes = malloc(array->texels.slice_bytes * array->slices);
+    const struct ct_texels *texels = &level->array->texels;
+    const uint64_t rows = texels->slice_bytes / texels->row_bytes;
+    const struct ct_array_box box = {.width_bytes = texels->row_bytes, .height = rows, .depth = level->array->slices};
+    struct ct_copy plan = {.row_bytes = texels->row_bytes, .rows = rows, .slices = level->array->slices};
+    CUresult r = ct_array_locate(level->array, &box, &plan.dst, &plan.dst_pitch, &plan.dst_slice);
+
+    plan.src_pitch = texels->row_bytes; /* the same on both sides */
+    plan.src_slice = texels->slice_bytes;
+    return r == CUDA_SUCCESS ? copy(stream, &plan, direction, other) : r;
+}
+
+/* Through memory of the host. */
+static CUresult move_level(const struct ct_gl *gl, struct ct_stream *stream, const struct level *level, enum direction direction)
+{
+    const struct ct_gl_texels texels = {.bytes = malloc(level_bytes(level))};
+    const struct ct_place host = {.host = texels.bytes};
     CUresult r;
 
-    if (!bytes)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for level %u of a texture", level);
+    if (!texels.bytes)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for level %u of a texture", level->number);
     if (direction == TO_CUDA) {
-        r = ct_gl_image_read(gl, image, level, bytes);
-        r = r == CUDA_SUCCESS ? copy_level(stream, array, direction, bytes) : r;
+        r = ct_gl_image_move(gl, level->image, level->number, CT_GL_READ, texels);
+        r = r == CUDA_SUCCESS ? copy_level(stream, level, direction, &host) : r;
     } else {
-        r = copy_level(stream, array, direction, bytes);
-        r = r == CUDA_SUCCESS ? ct_gl_image_write(gl, image, level, bytes) : r;
+        r = copy_level(stream, level, direction, &host);
+        r = r == CUDA_SUCCESS ? ct_gl_image_move(gl, level->image, level->number, CT_GL_WRITE, texels) : r;
     }
-    free(bytes);
+    free(texels.bytes);
+    return r;
+}
+
+/* Through `offset` of the shared memory. */
+static CUresult move_level_in_device(const struct ct_gl *gl, struct ct_stream *stream, const struct ct_graphics_resource *resource,
+                                     const struct level *level, uint64_t offset, enum direction direction)
+{
+    const struct ct_gl_texels texels = {resource->shared.buffer, (char *)(uintptr_t)(resource->shared.offset + offset)};
+    const unsigned uses = ct_address_uses_begin();
+    struct ct_place place;
+    CUresult r = ct_place_find(CT_POINTER_DEVICE, resource->address + offset, level_bytes(level), &place);
+
+    if (r == CUDA_SUCCESS && direction == TO_CUDA) {
+        r = ct_gl_image_move(gl, level->image, level->number, CT_GL_READ, texels);
+        gl->Finish();
+        r = r == CUDA_SUCCESS ? copy_level(stream, level, direction, &place) : r;
+    } else if (r == CUDA_SUCCESS) {
+        r = copy_level(stream, level, direction, &place);
+        r = r == CUDA_SUCCESS ? ct_stream_synchronize(stream) : r;
+        r = r == CUDA_SUCCESS ? ct_gl_image_move(gl, level->image, level->number, CT_GL_WRITE, texels) : r;
+        gl->Finish();
+    }
+    ct_address_uses_end(uses);
     return r;
 }
 
@@ -338,12 +417,18 @@ static CUresult move_image(const struct ct_gl *gl, struct ct_stream *stream, con
                            enum direction direction)
 {
     struct ct_array_group *group;
+    uint64_t offset = 0;
     CUresult r = ct_array_group_lookup(resource->array, &group);
 
     if (r != CUDA_SUCCESS)
         return r;
-    for (unsigned level = 0; level < group->n_levels && r == CUDA_SUCCESS; level++)
-        r = move_level(gl, stream, &resource->image, &group->levels[level], direction);
+    for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++) {
+        const struct level level = {&resource->image, &group->levels[i], i};
+
+        r = resource->shared.buffer ? move_level_in_device(gl, stream, resource, &level, offset, direction)
+                                    : move_level(gl, stream, &level, direction);
+        offset += level_room(level_bytes(&level));
+    }
     ct_array_group_release(group);
     return r;
 }
@@ -512,11 +597,14 @@ CUresult ct_graphics_set_map_flags(struct ct_graphics_resource *resource, unsign
 
 CUresult ct_graphics_unregister(struct ct_graphics_resource *resource)
 {
+    struct ct_gl gl;
     CUresult r;
 
     if (!take(resource, FREE, GONE))
         return ct_fail(CUDA_ERROR_UNKNOWN, "object %u of OpenGL is mapped", resource->name);
     r = ct_object_unpublish(&resource->object);
+    if (resource->shared.buffer && ct_gl_enter(CUDA_ERROR_UNKNOWN, &gl) == CUDA_SUCCESS && gl.context == resource->gl_context)
+        ct_gl_shared_finish(&gl, &resource->shared); /* elsewhere its names may be others'; then it goes with its context */
     drop_memory(resource);
     return r;
 }

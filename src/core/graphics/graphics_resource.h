@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Buffers and images of OpenGL that CUDA maps (Driver API: Graphics Interoperability). OpenGL cannot hand out the memory of a buffer or a texture that
- * exists, so a resource has memory or an array of CUDA's, and its contents are copied when it is mapped and when it is unmapped. */
+ * exists, so a resource has memory or an array of CUDA's, and its contents are copied when it is mapped and when it is unmapped: by the device, if it
+ * is the one with which OpenGL draws and CUDA's memory can be shared with it, else through memory of the host. */
 #ifndef CT_CORE_GRAPHICS_RESOURCE_H
 #define CT_CORE_GRAPHICS_RESOURCE_H
 
