@@ -229,6 +229,41 @@ static void mappings_are_ordered_with_the_stream(void **state)
     sem_destroy(&gate);
 }
 
+static void CUDA_CB set_flag(void *flag)
+{
+    *(volatile int *)flag = 1;
+}
+
+/* The same without a copy. */
+static void unmapping_waits_for_the_stream(void **state)
+{
+    static uint32_t words[WORDS];
+    GLuint buffer = make_buffer(words);
+    CUgraphicsResource resource;
+    pthread_t thread;
+    CUstream stream;
+    int flag = 0;
+    sem_t gate;
+
+    (void)state;
+    if (!on_cuttle())
+        skip(); /* the manual only says that it is before later work of OpenGL */
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuGraphicsGLRegisterBuffer(&resource, buffer, CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY));
+    sem_init(&gate, 0, 0);
+    ok(cuGraphicsMapResources(1, &resource, stream));
+    ok(cuLaunchHostFunc(stream, await_semaphore, &gate));
+    ok(cuLaunchHostFunc(stream, set_flag, &flag));
+    assert_int_equal(pthread_create(&thread, NULL, open_later, &gate), 0);
+    ok(cuGraphicsUnmapResources(1, &resource, stream));
+    assert_int_equal(flag, 1);
+    pthread_join(thread, NULL);
+    ok(cuGraphicsUnregisterResource(resource));
+    ok(cuStreamDestroy(stream));
+    sem_destroy(&gate);
+    gl.DeleteBuffers(1, &buffer);
+}
+
 /* Bindings that the application has made stay. */
 static void bindings_stay(void **state)
 {
@@ -669,6 +704,7 @@ int main(void)
         cmocka_unit_test(several_buffers_at_once),
         cmocka_unit_test(flags_of_registration_and_mapping),
         cmocka_unit_test(mappings_are_ordered_with_the_stream),
+        cmocka_unit_test(unmapping_waits_for_the_stream),
         cmocka_unit_test(bindings_stay),
         cmocka_unit_test(a_context_that_shares_objects),
         cmocka_unit_test(errors_of_registration),

@@ -52,6 +52,29 @@ static unsigned n_calls;
         }                                                                                                                                  \
     } while (0)
 
+static void not_initialized(CUgraphicsResource *resource)
+{
+    CUmipmappedArray mipmapped;
+    CUdeviceptr pointer;
+    unsigned count;
+    CUarray array;
+    size_t size;
+
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGLInit());
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGLGetDevices_v2(&count, NULL, 0, 1));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGLRegisterBufferObject(1));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGLMapBufferObject_v2(&pointer, &size, 1));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsGLRegisterBuffer(resource, 1, 0));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsGLRegisterImage(resource, 1, 0x0de1, 0));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsMapResources(1, resource, NULL));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsUnmapResources(1, resource, NULL));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsUnregisterResource(*resource));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsResourceSetMapFlags(*resource, 0));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsResourceGetMappedPointer(&pointer, &size, *resource));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsSubResourceGetMappedArray(&array, *resource, 0, 0));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsResourceGetMappedMipmappedArray(&mipmapped, *resource));
+}
+
 static void opengl(CUgraphicsResource *resource)
 {
     CUdevice device = -5;
@@ -122,6 +145,7 @@ int main(void)
     if (log < 0 || setenv("CUTTLE_LOG_FILE", path, 1) || setenv("CUTTLE_LOG", "warn", 1))
         return EXIT_FAILURE;
 
+    not_initialized(&resource);
     if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS)
         return EXIT_FAILURE;
     opengl(&resource);
