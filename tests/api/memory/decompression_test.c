@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <lz4.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdbool.h>
 #include <zlib.h>
@@ -374,6 +375,47 @@ static void memory_is_freed_in_stream_order(void **state)
     ok(cuStreamDestroy(stream));
 }
 
+static void *free_memory(void *user)
+{
+    CUcontext context;
+
+    if (cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS && cuCtxSetCurrent(context) == CUDA_SUCCESS)
+        *(CUdeviceptr *)user = cuMemFree(*(CUdeviceptr *)user) == CUDA_SUCCESS ? 0 : 1;
+    cuCtxSetCurrent(NULL);
+    cuDevicePrimaryCtxRelease(0);
+    return NULL;
+}
+
+/* Another thread frees the destination while the batch waits for earlier work: the memory stays until the batch has run. */
+static void freeing_waits_for_the_batch(void **state)
+{
+    const struct timespec time = {.tv_nsec = 30000000};
+    CUstream stream = make_stream();
+    struct operation op;
+    CUdeviceptr dst;
+    pthread_t thread;
+    sem_t gate;
+
+    (void)state;
+    formats();
+    sem_init(&gate, 0, 0);
+    operation_init(&op, CU_MEM_DECOMPRESS_ALGORITHM_LZ4, OF_DEVICE, LARGEST, 1);
+    dst = allocate(OF_DEVICE, (size_t)8 << 20);
+    op.params.dst = (void *)(uintptr_t)dst;
+    ok(cuLaunchHostFunc(stream, await_semaphore, &gate));
+    ok(cuMemBatchDecompressAsync(&op.params, 1, 0, NULL, stream));
+    assert_int_equal(pthread_create(&thread, NULL, free_memory, &dst), 0);
+    nanosleep(&time, NULL);
+    sem_post(&gate);
+    pthread_join(thread, NULL);
+    assert_int_equal(dst, 0);
+    ok(cuStreamSynchronize(stream));
+    assert_int_equal(size_of(&op), LARGEST);
+    operation_finish(&op, OF_DEVICE);
+    ok(cuStreamDestroy(stream));
+    sem_destroy(&gate);
+}
+
 /* ---- damaged data, and destinations that do not suffice ---- */
 
 static void damage(struct operation *op, unsigned how)
@@ -670,6 +712,7 @@ int main(void)
         cmocka_unit_test(a_batch_of_many),
         cmocka_unit_test(it_is_in_stream_order),
         cmocka_unit_test(memory_is_freed_in_stream_order),
+        cmocka_unit_test(freeing_waits_for_the_batch),
         cmocka_unit_test(damaged_data_do_no_harm),
         cmocka_unit_test(destinations_that_are_too_small),
         cmocka_unit_test(the_allocation_is_a_limit_too),
