@@ -309,39 +309,59 @@ static CUresult copy(struct ct_stream *stream, struct ct_copy *plan, enum direct
     return ct_copy_execute(stream, &command);
 }
 
-/* Copies a buffer's memory. */
-static CUresult copy_memory(struct ct_stream *stream, const struct ct_graphics_resource *resource, enum direction direction, void *bytes)
+static CUresult move_bytes(const struct ct_gl *gl, const struct ct_graphics_resource *resource, enum direction direction, void *bytes)
 {
-    const struct ct_place host = {.host = bytes};
-    struct ct_copy plan = {.row_bytes = resource->size_bytes, .rows = 1, .slices = 1};
-    const unsigned uses = ct_address_uses_begin();
-    CUresult r = ct_place_find(CT_POINTER_DEVICE, resource->address, resource->size_bytes, &plan.dst);
+    return direction == TO_CUDA ? ct_gl_buffer_read(gl, resource->name, bytes, resource->size_bytes)
+                                : ct_gl_buffer_write(gl, resource->name, bytes, resource->size_bytes);
+}
 
-    if (r == CUDA_SUCCESS)
+/* Through memory of the host. */
+static CUresult move_by_copy(const struct ct_gl *gl, struct ct_stream *stream, const struct ct_graphics_resource *resource,
+                             const struct ct_place *place, enum direction direction)
+{
+    struct ct_copy plan = {.dst = *place, .row_bytes = resource->size_bytes, .rows = 1, .slices = 1};
+    const struct ct_place host = {.host = malloc(resource->size_bytes)};
+    CUresult r;
+
+    if (!host.host)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %llu bytes of a buffer", (unsigned long long)resource->size_bytes);
+    if (direction == TO_CUDA) {
+        r = move_bytes(gl, resource, direction, host.host);
+        r = r == CUDA_SUCCESS ? copy(stream, &plan, direction, &host) : r;
+    } else {
         r = copy(stream, &plan, direction, &host);
-    ct_address_uses_end(uses);
+        r = r == CUDA_SUCCESS ? move_bytes(gl, resource, direction, host.host) : r;
+    }
+    free(host.host);
     return r;
+}
+
+/* Where the host works on the memory itself, OpenGL reads and writes it when the stream's work is complete. */
+static CUresult move_at_place(const struct ct_gl *gl, struct ct_stream *stream, const struct ct_graphics_resource *resource,
+                              const struct ct_place *place, enum direction direction)
+{
+    CUresult r;
+
+    if (!place->host || !ct_copy_host_is_fast(stream->context))
+        return move_by_copy(gl, stream, resource, place, direction);
+    r = ct_stream_drain(stream);
+    return r == CUDA_SUCCESS ? move_bytes(gl, resource, direction, place->host) : r;
 }
 
 static CUresult move_buffer(const struct ct_gl *gl, struct ct_stream *stream, const struct ct_graphics_resource *resource,
                             enum direction direction)
 {
-    void *bytes;
+    const unsigned uses = ct_address_uses_begin();
+    struct ct_place place;
     CUresult r;
 
     if (resource->shared.buffer)
         return direction == TO_CUDA ? ct_gl_shared_load(gl, &resource->shared, resource->name, resource->size_bytes)
                                     : ct_gl_shared_store(gl, &resource->shared, resource->name, resource->size_bytes);
-    if (!(bytes = malloc(resource->size_bytes)))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for %llu bytes of a buffer", (unsigned long long)resource->size_bytes);
-    if (direction == TO_CUDA) {
-        r = ct_gl_buffer_read(gl, resource->name, bytes, resource->size_bytes);
-        r = r == CUDA_SUCCESS ? copy_memory(stream, resource, direction, bytes) : r;
-    } else {
-        r = copy_memory(stream, resource, direction, bytes);
-        r = r == CUDA_SUCCESS ? ct_gl_buffer_write(gl, resource->name, bytes, resource->size_bytes) : r;
-    }
-    free(bytes);
+    r = ct_place_find(CT_POINTER_DEVICE, resource->address, resource->size_bytes, &place);
+    if (r == CUDA_SUCCESS)
+        r = move_at_place(gl, stream, resource, &place, direction);
+    ct_address_uses_end(uses);
     return r;
 }
 
