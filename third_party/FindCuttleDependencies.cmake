@@ -9,8 +9,10 @@
 #   SPIRV::Tools      spirv-tools           2023.1    tests (optional)
 #   OpenCL::Headers   opencl-headers        3.0~2023  backend_cl (optional; headers only: the loader is opened at run time)
 #   uthash::uthash    uthash-dev            2.3       core
-#   LZ4::LZ4          liblz4-dev            1.9.4     core (fat binaries)
+#   LZ4::LZ4          liblz4-dev            1.9.4     core (fat binaries, decompression)
 #   Zstd::Zstd        libzstd-dev           1.5.4     core (fat binaries)
+#   ZLIB::ZLIB        zlib1g-dev            1.2.13    core (decompression)
+#   (none)            libsnappy1v5          1.1.9     core (decompression; optional, opened at run time: core/base/decompressor.h), tests (likewise)
 #   cmocka::cmocka    libcmocka-dev         1.1.5     tests (optional)
 find_package(PkgConfig)
 
@@ -57,6 +59,7 @@ function(cuttle_required_library target header package)
 endfunction()
 cuttle_required_library(LZ4::LZ4 lz4.h liblz4-dev lz4)
 cuttle_required_library(Zstd::Zstd zstd.h libzstd-dev zstd)
+cuttle_required_library(ZLIB::ZLIB zlib.h zlib1g-dev z)
 cuttle_library_target(SPIRV::Tools spirv-tools/libspirv.h SPIRV-Tools-shared SPIRV-Tools)
 if(TARGET SPIRV::Tools AND CUTTLE_SPIRV__Tools_LIBRARY MATCHES "\\.a$") # Debian 12: a static C++ library only
   set_property(TARGET SPIRV::Tools PROPERTY INTERFACE_LINK_LIBRARIES stdc++ m)

@@ -468,3 +468,51 @@ CUresult CUDAAPI cuMemsetD2D32(CUdeviceptr_v1 dstDevice, unsigned int dstPitch, 
 
     return r == CUDA_SUCCESS ? cuMemsetD2D32_v2(dstDevice, dstPitch, ui, Width, Height) : r;
 }
+
+/* ---- graphics resources ---- */
+
+/* Converts the results of a function that maps a buffer. On OUT_OF_MEMORY the buffer remains mapped. */
+static CUresult narrow_mapping(CUdeviceptr address, size_t bytes, CUdeviceptr_v1 *out_address, unsigned *out_bytes)
+{
+    CUresult r = out_address ? narrow(address, out_address) : CUDA_SUCCESS;
+
+    if (r == CUDA_SUCCESS && out_bytes)
+        *out_bytes = clamp(bytes);
+    return r;
+}
+
+/* cuGraphicsResourceGetMappedPointer */
+CUresult CUDAAPI cuGraphicsResourceGetMappedPointer(CUdeviceptr_v1 *pDevPtr, unsigned int *pSize, CUgraphicsResource resource)
+{
+    CUdeviceptr address;
+    size_t size;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuGraphicsResourceGetMappedPointer_v2(&address, &size, resource);
+    return r == CUDA_SUCCESS ? narrow_mapping(address, size, pDevPtr, pSize) : r;
+}
+
+/* cuGLMapBufferObjectAsync */
+CUresult CUDAAPI cuGLMapBufferObjectAsync(CUdeviceptr_v1 *dptr, unsigned int *size, unsigned int buffer, CUstream hStream)
+{
+    CUdeviceptr address;
+    size_t bytes;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuGLMapBufferObjectAsync_v2(&address, &bytes, buffer, hStream);
+    return r == CUDA_SUCCESS ? narrow_mapping(address, bytes, dptr, size) : r;
+}
+
+/* cuGLMapBufferObject */
+CUresult CUDAAPI cuGLMapBufferObject(CUdeviceptr_v1 *dptr, unsigned int *size, unsigned int buffer)
+{
+    CUdeviceptr address;
+    size_t bytes;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = ct_cuGLMapBufferObject_v2(&address, &bytes, buffer, NULL);
+    return r == CUDA_SUCCESS ? narrow_mapping(address, bytes, dptr, size) : r;
+}

@@ -54,6 +54,15 @@ static const struct note {
 };
 #define NOTE_COUNT (sizeof notes / sizeof *notes)
 
+/* Functions without a definition. */
+static const struct reason {
+    const char *symbol, *why;
+} reasons[] = {
+#define MISSING(symbol, why) {#symbol, why},
+#include "effects.def"
+};
+#define REASON_COUNT (sizeof reasons / sizeof *reasons)
+
 static const struct promise {
     const char *prefix, *what;
 } promises[] = {
@@ -103,11 +112,23 @@ static bool begins_with(const char *text, const char *prefix)
     return !strncmp(text, prefix, strlen(prefix));
 }
 
-static bool has_definition(const char *symbol)
+/* NULL: there is no such symbol. */
+static const struct ct_entry_point *find_symbol(const char *symbol)
 {
     for (unsigned i = 0; i < CT_ENTRY_POINT_COUNT; i++)
         if (!strcmp(ct_entry_point(i)->symbol, symbol))
-            return ct_entry_point_is_implemented(ct_entry_point(i));
+            return ct_entry_point(i);
+    return NULL;
+}
+
+/* Prints and returns false unless the symbol exists and has a definition, or has none. */
+static bool check_symbol(const char *symbol, bool has_definition)
+{
+    const struct ct_entry_point *entry = find_symbol(symbol);
+
+    if (entry && ct_entry_point_is_implemented(entry) == has_definition)
+        return true;
+    fprintf(stderr, "effects.def: %s %s\n", symbol, entry ? has_definition ? "has no definition" : "has a definition" : "does not exist");
     return false;
 }
 
@@ -117,10 +138,9 @@ static bool check_rows(void)
     bool is_right = true;
 
     for (size_t i = 0; i < NOTE_COUNT; i++)
-        if (!has_definition(notes[i].symbol)) {
-            fprintf(stderr, "effects.def: %s has no definition\n", notes[i].symbol);
-            is_right = false;
-        }
+        is_right &= check_symbol(notes[i].symbol, true);
+    for (size_t i = 0; i < REASON_COUNT; i++)
+        is_right &= check_symbol(reasons[i].symbol, false);
     for (size_t i = 0; i < PROMISE_COUNT; i++) {
         bool found = false;
 
@@ -179,6 +199,13 @@ static void print_notes(enum state state)
             printf("| %s | %s |\n", notes[i].symbol, notes[i].why);
 }
 
+static void print_reasons(void)
+{
+    printf("\n## Why some functions have no definition\n\n| function | reason |\n| --- | --- |\n");
+    for (size_t i = 0; i < REASON_COUNT; i++)
+        printf("| %s | %s |\n", reasons[i].symbol, reasons[i].why);
+}
+
 static void print_promises(void)
 {
     printf("\n## Attributes that promise more than kernels can do\n\nNames lack their prefix CU_DEVICE_ATTRIBUTE_.\n\n"
@@ -222,6 +249,7 @@ int command_api(int argc, char **argv)
     print_notes(WITHOUT_EFFECT);
     printf("\n## Why some functions with a definition are not supported\n");
     print_notes(NOT_SUPPORTED);
+    print_reasons();
     print_promises();
     for (size_t row = 0, symbols = 0; row < ROW_COUNT; row++) {
         if (titles[row])

@@ -11,6 +11,7 @@
 #include "array_group.h"
 
 #include "array_descriptor.h"
+#include "array_layers.h"
 #include "array_tiles.h"
 #include "core/base/log.h"
 #include "core/backing/memory_budget.h"
@@ -37,6 +38,7 @@ static void free_group(struct ct_object *object)
     ct_array_tiles_destroy(group->tiles); /* its memory can be freed, since the image that used it is destroyed */
     ct_backing_destroy(context, &group->backing);
     ct_object_release(&context->object);
+    ct_array_layers_free(group);
     free(group);
 }
 
@@ -173,6 +175,7 @@ static void drop_handles(struct ct_array_group *group, void (*drop)(struct ct_ob
 {
     if (group->object.handle)
         drop(&group->object);
+    ct_array_layers_drop(group, drop);
     for (unsigned i = 0; i < group->n_levels; i++) {
         if (group->levels[i].object.handle)
             drop(&group->levels[i].object);
@@ -286,7 +289,9 @@ CUresult ct_array_destroy(CUarray handle)
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!array->group->is_mipmapped) /* as in NVIDIA's driver, destroying a level succeeds without effect */
+    if (array->group->of_resource)
+        r = ct_fail(CUDA_ERROR_ARRAY_IS_MAPPED, "the array belongs to a graphics resource");
+    else if (!array->group->is_mipmapped) /* as in NVIDIA's driver, destroying a level succeeds without effect */
         r = destroy(array->group, forget);
     ct_array_release(array);
     return r;
@@ -366,7 +371,27 @@ CUresult ct_mipmapped_array_destroy(CUmipmappedArray handle)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = destroy(group, forget);
+    r = group->of_resource ? ct_fail(CUDA_ERROR_ARRAY_IS_MAPPED, "the array belongs to a graphics resource") : destroy(group, forget);
     ct_array_group_release(group);
     return r;
+}
+
+void ct_mipmapped_array_keep(CUmipmappedArray handle)
+{
+    struct ct_array_group *group;
+
+    if (ct_array_group_lookup(handle, &group) != CUDA_SUCCESS)
+        return;
+    group->of_resource = true;
+    ct_array_group_release(group);
+}
+
+void ct_mipmapped_array_drop(CUmipmappedArray handle)
+{
+    struct ct_array_group *group;
+
+    if (ct_array_group_lookup(handle, &group) != CUDA_SUCCESS)
+        return;
+    (void)destroy(group, forget);
+    ct_array_group_release(group);
 }

@@ -46,7 +46,12 @@ CUresult ct_mipmapped_array_import(struct ct_context *context, const CUDA_EXTERN
 /* Returns the same handle each time. INVALID_HANDLE; INVALID_VALUE: the level does not exist. */
 CUresult ct_mipmapped_array_level(CUmipmappedArray handle, unsigned level, CUarray *out);
 CUresult ct_mipmapped_array_check(CUmipmappedArray handle);   /* INVALID_HANDLE */
-CUresult ct_mipmapped_array_destroy(CUmipmappedArray handle); /* including the levels; INVALID_HANDLE */
+CUresult ct_mipmapped_array_destroy(CUmipmappedArray handle); /* including the levels; INVALID_HANDLE; ARRAY_IS_MAPPED */
+
+/* Makes the mipmapped array one of a graphics resource, which the application cannot destroy. The caller has just created it, and gets it destroyed
+ * by ct_mipmapped_array_drop. */
+void ct_mipmapped_array_keep(CUmipmappedArray handle);
+void ct_mipmapped_array_drop(CUmipmappedArray handle);
 
 /* Part of destroying a context, after its streams. */
 void ct_arrays_destroy_all(struct ct_context *context);

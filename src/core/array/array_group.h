@@ -15,7 +15,8 @@ struct ct_array_group {
     struct ct_texel_image *image;        /* opaque images, or NULL */
     struct ct_backing backing;           /* plain memory, or only the budget that an image is charged */
     struct ct_array_tiles *tiles;        /* of an image whose memory is bound later, otherwise NULL */
-    bool is_mipmapped;
+    struct ct_array *layers;             /* by level and layer, or NULL; guarded by context->lock: array_layers.c */
+    bool is_mipmapped, of_resource;      /* of_resource: of a graphics resource, with which it is destroyed; constant once it is known */
     unsigned n_levels;
     struct ct_array levels[];
 };

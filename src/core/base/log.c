@@ -154,6 +154,11 @@ static enum ct_log_level level_of_code(CUresult code)
         CUDA_ERROR_UNSUPPORTED_LIMIT,
         CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY,
         CUDA_ERROR_INVALID_CLUSTER_SIZE,
+        CUDA_ERROR_ALREADY_MAPPED,
+        CUDA_ERROR_ARRAY_IS_MAPPED,
+        CUDA_ERROR_NOT_MAPPED,
+        CUDA_ERROR_NOT_MAPPED_AS_ARRAY,
+        CUDA_ERROR_NOT_MAPPED_AS_POINTER,
     };
 
     for (size_t i = 0; i < sizeof of_applications / sizeof *of_applications; i++)

@@ -19,6 +19,7 @@ struct ct_process {
     atomic_int state;                     /* enum ct_process_state; release by cuInit pairs with the acquire in ct_process_check */
     atomic_bool fork_logged;              /* in state FORKED: the error has been logged, which happens only once */
     bool options_checked, absence_logged; /* what cuInit has reported; both under the lock */
+    atomic_bool graphics_logged;          /* that graphics resources are copied, which is logged once */
     struct ct_device *devices;            /* best first; constant once READY (setup/startup.c) */
     unsigned n_devices;
     struct ct_handle_table handles;

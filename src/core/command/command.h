@@ -7,6 +7,7 @@
 
 #include "core/array/array_tiles.h"
 #include "core/copy/copy.h"
+#include "core/copy/decompression.h"
 #include "core/copy/memset.h"
 #include "core/launch/replay.h"
 #include "core/pool/memory_pool.h"

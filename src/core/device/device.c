@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include "compute_capability.h"
+#include "core/base/decompressor.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
 
@@ -70,6 +71,12 @@ static int has_virtual_memory(const struct ct_device_info *info)
 static int pool_handle_types(const struct ct_device_info *info)
 {
     return info->memory_fd ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : CU_MEM_HANDLE_TYPE_NONE;
+}
+
+static int decompression_formats(const struct ct_device_info *info)
+{
+    (void)info;
+    return (int)ct_decompressor_formats();
 }
 
 /* Whether kernels access registered memory at the host's own pointers. This is false if the driver only accepts addresses that are

@@ -189,6 +189,13 @@ static CUresult get_access(const struct query *q, union value *out)
     return CUDA_SUCCESS;
 }
 
+/* Whether cuMemBatchDecompressAsync accepts the memory as a destination: the host decompresses into whatever a device may write. */
+static CUresult get_decompress_capable(const struct query *q, union value *out)
+{
+    out->u32 = q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+    return CUDA_SUCCESS;
+}
+
 static CUresult get_tokens(const struct query *q, union value *out)
 {
     (void)out;
@@ -225,7 +232,7 @@ static const struct row rows[] = {
     [CU_POINTER_ATTRIBUTE_MAPPING_SIZE] = {sizeof(size_t), get_mapping_size, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR] = {sizeof(CUdeviceptr), get_mapping_start, {.u64 = 0}},
     [CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID] = {sizeof(unsigned long long), get_block_id, {.u64 = 0}},
-    [CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE] = {sizeof(unsigned), get_no, {.u32 = 0}},
+    [CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE] = {sizeof(unsigned), get_decompress_capable, {.u32 = 0}},
 };
 
 static CUresult find_row(CUpointer_attribute attribute, const struct row **out)

@@ -196,7 +196,7 @@ static CUresult check_properties(const CUmemPoolProps *properties)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported");
     if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot have allocation type %d", (int)properties->allocType);
-    return CUDA_SUCCESS; /* `usage` requests memory that hardware can decompress into; without such hardware all memory is equal */
+    return CUDA_SUCCESS; /* `usage` requests memory for cuMemBatchDecompressAsync, which accepts all memory */
 }
 
 /* NVIDIA's driver returns INVALID_VALUE for a device that does not exist in the functions of pools. */

@@ -25,6 +25,7 @@
 #include "core/memory/memory.h"
 #include "core/backing/memory_backing.h"
 #include "core/pool/memory_pool.h"
+#include "core/graphics/graphics_resource.h"
 #include "core/share/external_memory.h"
 #include "core/share/external_semaphore.h"
 #include "core/stream/context_streams.h"
@@ -75,6 +76,7 @@ static void drop_parts(struct ct_context *context)
     context->legacy_stream = NULL;
     ct_print_flush(context);
     ct_modules_destroy_all(context);
+    ct_graphics_destroy_all(context);
     ct_arrays_destroy_all(context);
     ct_external_memories_destroy_all(context);
     ct_external_semaphores_destroy_all(context);

@@ -327,6 +327,20 @@ static CUresult copy_batch(void)
     return cuMemcpyBatchAsync(to, from, sizes, 2, &how, firsts, 1, given.stream);
 }
 
+/* The bytes are not compressed data, so the stream finds that out; the call succeeds. */
+static CUresult decompress(void)
+{
+    CUmemDecompressParams params[2] = {{.srcNumBytes = 100,
+                                        .dstNumBytes = 100,
+                                        .dstActBytes = (cuuint32_t *)(uintptr_t)given.memory,
+                                        .src = (void *)(uintptr_t)(given.memory + SMALL),
+                                        .dst = (void *)(uintptr_t)(given.memory + 2 * SMALL),
+                                        .algo = CU_MEM_DECOMPRESS_ALGORITHM_LZ4}};
+
+    params[1] = params[0];
+    return cuMemBatchDecompressAsync(params, 2, 0, NULL, given.stream);
+}
+
 static CUresult copy_to_array(void)
 {
     const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -484,6 +498,7 @@ static const struct row {
     {"cuMemcpyDtoHAsync, page-locked", copy_pinned, synchronize, 0},
     {"cuMemsetD8Async", fill, synchronize, 0},
     {"cuMemcpyBatchAsync", copy_batch, synchronize, 0},
+    {"cuMemBatchDecompressAsync", decompress, synchronize, 0},
     {"cuMemcpy2DAsync, to an array", copy_to_array, synchronize, 0},
     {"cuMemAdvise", advise, unadvise, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS},
     {"cuMemPrefetchAsync", prefetch, synchronize, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS},

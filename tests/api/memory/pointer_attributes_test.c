@@ -421,9 +421,8 @@ static bool whether_rdma(const struct pointer *p, uint64_t *out)
 
 static bool whether_decompress(const struct pointer *p, uint64_t *out)
 {
-    (void)p;
-    *out = 0;
-    return on_cuttle();
+    *out = p->access == CU_POINTER_ATTRIBUTE_ACCESS_FLAG_READWRITE;
+    return on_cuttle(); /* NVIDIA's driver: 0 without an engine for decompression */
 }
 
 /* A value that depends on the driver only; the test only checks that there is one. */

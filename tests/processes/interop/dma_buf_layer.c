@@ -3,6 +3,7 @@
  * machine of CI has a GPU. A dma-buf here is a file in memory, which lavapipe maps like a dma-buf that Linux's udmabuf creates from one. The
  * layer creates a file for exportable memory, lets lavapipe import its pages at an address like a GPU's, a multiple of
  * 64 KiB, and returns the file on export.
+ * With DMA_BUF_LAYER_TYPE_ONLY=1 lavapipe exports its memory itself, in its own format, and only the kind of the device is changed.
  * Nothing else is changed: both sides see the same data only if it really is the same memory. */
 #include <vulkan/vulkan.h>
 
@@ -55,6 +56,13 @@ static struct file {
     char *pages;
     size_t bytes;
 } files[MAX_FILES];
+
+static bool has_files(void)
+{
+    const char *text = getenv("DMA_BUF_LAYER_TYPE_ONLY");
+
+    return !text || strcmp(text, "1");
+}
 
 static void *key_of(const void *handle)
 {
@@ -178,7 +186,7 @@ static VKAPI_ATTR void VKAPI_CALL get_buffer_properties(VkPhysicalDevice physica
                                                         VkExternalBufferProperties *out)
 {
     find_link(physical, false).vkGetPhysicalDeviceExternalBufferProperties(physical, info, out);
-    if (info->handleType & BOTH)
+    if (info->handleType & BOTH && has_files())
         out->externalMemoryProperties = (VkExternalMemoryProperties){
             .externalMemoryFeatures = VK_EXTERNAL_MEMORY_FEATURE_EXPORTABLE_BIT | VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT,
             .exportFromImportedHandleTypes = BOTH,
@@ -190,7 +198,7 @@ static VKAPI_ATTR void VKAPI_CALL get_buffer_properties(VkPhysicalDevice physica
 
 static bool is_for_export(const VkMemoryAllocateInfo *info)
 {
-    for (const VkBaseInStructure *next = info->pNext; next; next = next->pNext)
+    for (const VkBaseInStructure *next = has_files() ? info->pNext : NULL; next; next = next->pNext)
         if (next->sType == VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO)
             return ((const VkExportMemoryAllocateInfo *)next)->handleTypes & DMA_BUF;
     return false;

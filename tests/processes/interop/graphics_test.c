@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Graphics interop (OpenGL, EGL, VDPAU) is not supported: every function returns the documented error for any arguments, and does
- * not write results, and the log names each function that was called. Programs then use ordinary memory instead. For Cuttle
- * only, since NVIDIA's driver supports these functions. */
+/* Graphics interop in a program that has loaded no OpenGL: functions of OpenGL say that there is no context of it. EGL and VDPAU are not supported:
+ * every function returns the documented error for any arguments, and does not write results, and the log names each function that was called.
+ * Programs then use ordinary memory instead. For Cuttle only, since NVIDIA's driver supports these functions. tests/graphics is about OpenGL. */
 #include <cuda.h>
 
 #include <stdint.h>
@@ -17,8 +17,8 @@ typedef int vdpau_get_proc_address(uint32_t device, uint32_t function_id, void *
 CUresult cuGraphicsGLRegisterBuffer(CUgraphicsResource *resource, unsigned buffer, unsigned flags);
 CUresult cuGraphicsGLRegisterImage(CUgraphicsResource *resource, unsigned image, unsigned target, unsigned flags);
 CUresult cuGLInit(void);
+CUresult cuGLGetDevices_v2(unsigned *count, CUdevice *devices, unsigned room, unsigned list);
 CUresult cuGLRegisterBufferObject(unsigned buffer);
-CUresult cuGLUnregisterBufferObject(unsigned buffer);
 CUresult cuGLMapBufferObject_v2(CUdeviceptr *pointer, size_t *size, unsigned buffer);
 CUresult cuGraphicsEGLRegisterImage(CUgraphicsResource *resource, void *image, unsigned flags);
 CUresult cuEventCreateFromEGLSync(CUevent *event, void *sync, unsigned flags);
@@ -43,37 +43,61 @@ static unsigned n_calls;
         }                                                                                                                                  \
     } while (0)
 
-static void common(CUgraphicsResource resource)
-{
-    CUmipmappedArray mipmap = NULL;
-    CUdeviceptr pointer = 0;
-    CUarray array = NULL;
-    size_t size = 0;
+#define without_opengl(code, call)                                                                                                         \
+    do {                                                                                                                                   \
+        CUresult result = (call);                                                                                                          \
+        if (result != (code)) {                                                                                                            \
+            printf("%s gave %d\n", #call, (int)result);                                                                                    \
+            failed = 1;                                                                                                                    \
+        }                                                                                                                                  \
+    } while (0)
 
-    not_there(cuGraphicsMapResources(1, &resource, NULL));
-    not_there(cuGraphicsUnmapResources(1, &resource, NULL));
-    not_there(cuGraphicsUnregisterResource(resource));
-    not_there(cuGraphicsResourceSetMapFlags(resource, 0));
-    not_there(cuGraphicsResourceGetMappedPointer(&pointer, &size, resource));
-    not_there(cuGraphicsSubResourceGetMappedArray(&array, resource, 0, 0));
-    not_there(cuGraphicsResourceGetMappedMipmappedArray(&mipmap, resource));
-    if (pointer || size || array || mipmap)
+static void not_initialized(CUgraphicsResource *resource)
+{
+    CUmipmappedArray mipmapped;
+    CUdeviceptr pointer;
+    unsigned count;
+    CUarray array;
+    size_t size;
+
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGLInit());
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGLGetDevices_v2(&count, NULL, 0, 1));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGLRegisterBufferObject(1));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGLMapBufferObject_v2(&pointer, &size, 1));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsGLRegisterBuffer(resource, 1, 0));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsGLRegisterImage(resource, 1, 0x0de1, 0));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsMapResources(1, resource, NULL));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsUnmapResources(1, resource, NULL));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsUnregisterResource(*resource));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsResourceSetMapFlags(*resource, 0));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsResourceGetMappedPointer(&pointer, &size, *resource));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsSubResourceGetMappedArray(&array, *resource, 0, 0));
+    without_opengl(CUDA_ERROR_NOT_INITIALIZED, cuGraphicsResourceGetMappedMipmappedArray(&mipmapped, *resource));
+}
+
+static void opengl(CUgraphicsResource *resource)
+{
+    CUdevice device = -5;
+    unsigned count = 5;
+    size_t size = 0;
+    CUdeviceptr pointer = 0;
+
+    without_opengl(CUDA_SUCCESS, cuGLInit());
+    without_opengl(CUDA_ERROR_INVALID_GRAPHICS_CONTEXT, cuGLGetDevices_v2(&count, &device, 1, 1));
+    without_opengl(CUDA_ERROR_OPERATING_SYSTEM, cuGraphicsGLRegisterBuffer(resource, 1, 0));
+    without_opengl(CUDA_ERROR_OPERATING_SYSTEM, cuGraphicsGLRegisterImage(resource, 1, 0x0de1, 0));
+    without_opengl(CUDA_ERROR_OPERATING_SYSTEM, cuGLRegisterBufferObject(1));
+    without_opengl(CUDA_ERROR_INVALID_VALUE, cuGLMapBufferObject_v2(&pointer, &size, 1));
+    without_opengl(CUDA_ERROR_INVALID_HANDLE, cuGraphicsMapResources(1, resource, NULL));
+    if (device != -5 || count != 5 || pointer || size)
         failed = 1;
 }
 
 static void families(CUgraphicsResource *resource)
 {
-    CUdeviceptr pointer;
     CUdevice device;
     CUevent event;
-    size_t size;
 
-    not_there(cuGLInit());
-    not_there(cuGraphicsGLRegisterBuffer(resource, 1, 0));
-    not_there(cuGraphicsGLRegisterImage(resource, 1, 0x0de1, 0));
-    not_there(cuGLRegisterBufferObject(1));
-    not_there(cuGLMapBufferObject_v2(&pointer, &size, 1));
-    not_there(cuGLUnregisterBufferObject(1));
     not_there(cuGraphicsEGLRegisterImage(resource, NULL, 0));
     not_there(cuEventCreateFromEGLSync(&event, NULL, 0));
     not_there(cuVDPAUGetDevice(&device, 0, NULL));
@@ -121,9 +145,10 @@ int main(void)
     if (log < 0 || setenv("CUTTLE_LOG_FILE", path, 1) || setenv("CUTTLE_LOG", "warn", 1))
         return EXIT_FAILURE;
 
+    not_initialized(&resource);
     if (cuInit(0) != CUDA_SUCCESS || cuDevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS || cuCtxSetCurrent(context) != CUDA_SUCCESS)
         return EXIT_FAILURE;
-    common(resource);
+    opengl(&resource);
     families(&resource);
     if (resource != UNTOUCHED)
         failed = 1;
