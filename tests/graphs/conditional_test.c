@@ -289,11 +289,13 @@ static void a_body_repeats_while_the_value_is_not_zero(void **state)
     destroy(exec, graph);
 }
 
-/* The first launch begins with 0, whatever the default is, and the second with what the first has left. */
+/* The first launch begins with 0, whatever the default is, and with any value on NVIDIA's driver, which leaves what was in memory; the second with
+ * what the first has left. */
 static void without_a_flag_the_value_persists(void **state)
 {
     CUgraph graph = new_graph(), *bodies;
     const CUgraphConditionalHandle handle = make_handle(graph, 1, 0);
+    uint64_t first;
     CUgraphExec exec;
 
     (void)state;
@@ -301,7 +303,8 @@ static void without_a_flag_the_value_persists(void **state)
     add_digit(bodies[0], NULL, words, 1);
     add_digit(bodies[1], NULL, words, 2);
     exec = executable(graph);
-    assert_int_equal(result_of(exec), 2);
+    first = result_of(exec);
+    assert_true(first == 2 || (first == 1 && !on_cuttle()));
     assert_int_equal(result_of(exec), 1);
     assert_int_equal(result_of(exec), 1);
     destroy(exec, graph);
