@@ -318,24 +318,35 @@ static void nodes_need_their_objects(void **state)
     ok(cuGraphDestroy(graph));
 }
 
-static void a_graph_is_printed(void **state)
+static const char *printed(CUgraph graph, unsigned flags)
 {
-    struct diamond x = make_diamond();
-    char path[] = "/tmp/cuttle_dot_XXXXXX", text[8192];
+    static char text[16384];
+    char path[] = "/tmp/cuttle_dot_XXXXXX";
     int fd = mkstemp(path);
     ssize_t size;
 
-    (void)state;
     assert_true(fd >= 0);
-    ok(cuGraphDebugDotPrint(x.graph, path, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE));
+    ok(cuGraphDebugDotPrint(graph, path, flags));
     size = read(fd, text, sizeof text - 1);
     assert_true(size > 0);
     text[size] = 0;
+    close(fd);
+    unlink(path);
+    return text;
+}
+
+static void a_graph_is_printed(void **state)
+{
+    struct diamond x = make_diamond();
+    const char *text = printed(x.graph, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE);
+
+    (void)state;
     assert_non_null(strstr(text, "digraph"));
     assert_non_null(strstr(text, "EMPTY"));
     assert_non_null(strstr(text, "->"));
-    close(fd);
-    unlink(path);
+    add_linear(x.graph, NULL, 0, 4096, 1, 1);
+    assert_non_null(strstr(printed(x.graph, CU_GRAPH_DEBUG_DOT_FLAGS_VERBOSE), "linear"));
+    assert_non_null(strstr(printed(x.graph, 0), "linear"));
     ok(cuGraphDestroy(x.graph));
 }
 

@@ -3,6 +3,7 @@
 #include "graph.h"
 
 #include "core/base/log.h"
+#include "core/launch/launch.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -85,12 +86,23 @@ static void print_branches(const struct printer *p, const struct ct_branches *br
         fprintf(p->file, "\\nbody %u: graph_%llu", i, (unsigned long long)branches->graphs[i]->id);
 }
 
+/* The name, with any flags, too. */
+static void print_kernel_name(const struct printer *p, const CUDA_KERNEL_NODE_PARAMS_v3 *kernel)
+{
+    struct ct_object *object;
+
+    fprintf(p->file, "\\n%s", ct_launch_kernel_name(kernel->func ? kernel->func : (CUfunction)kernel->kern, &object));
+    ct_object_release(object);
+}
+
 static void print_node(const struct printer *p, const struct ct_graph_node *node)
 {
     const CUgraphNodeParams *params = &node->params.given;
 
     fprintf(p->file, "    node_%llu [label=\"%llu %s", (unsigned long long)node->id, (unsigned long long)node->index,
             ct_node_type_name(params->type));
+    if (params->type == CU_GRAPH_NODE_TYPE_KERNEL)
+        print_kernel_name(p, &params->kernel);
     if (shows(p, CU_GRAPH_DEBUG_DOT_FLAGS_HANDLES))
         fprintf(p->file, "\\nhandle %p", node->object.handle);
     for (size_t i = 0; i < sizeof details / sizeof *details; i++)

@@ -356,8 +356,7 @@ CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch
 
 /* ---- failures ---- */
 
-/* The name of a function or a library's kernel, valid while the caller holds *out_object; a placeholder if it is neither. */
-static const char *name_of(CUfunction handle, struct ct_object **out_object)
+const char *ct_launch_kernel_name(CUfunction handle, struct ct_object **out_object)
 {
     if ((*out_object = ct_object_find_or_null(CT_OBJECT_FUNCTION, handle)) != NULL)
         return ((struct ct_function *)*out_object)->decl->name;
@@ -388,12 +387,11 @@ CUresult ct_launch_log_failure(CUfunction handle, CUresult r)
     hash = hash_failure(handle, r, reason);
     if (atomic_exchange_explicit(&last_logged, hash, memory_order_relaxed) == hash)
         return r;
-    name = name_of(handle, &object);
+    name = ct_launch_kernel_name(handle, &object);
     if (*reason)
         ct_log(CT_LOG_WARN, "kernel %s is not launched: %s", name, reason);
     else
         ct_log(CT_LOG_WARN, "kernel %s is not launched: error %d", name, (int)r);
-    if (object)
-        ct_object_release(object);
+    ct_object_release(object);
     return r;
 }

@@ -48,6 +48,8 @@ CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch
 /* Returns r. Unless r is success it logs a warning that the kernel was not launched, and the reason: programs that ignore errors would use
  * its results or timings as if it had run. For the entry points; the reason is the last ct_fail message since ct_log_forget_failure. */
 CUresult ct_launch_log_failure(CUfunction function, CUresult r);
+/* The name of a function or a library's kernel, valid until the caller releases *out_object, which may be NULL; a placeholder if it is neither. */
+const char *ct_launch_kernel_name(CUfunction handle, struct ct_object **out_object);
 /* launch_attributes.c. INVALID_VALUE: no such attribute, not for launches, or a timed event; INVALID_HANDLE: no such event; NOT_SUPPORTED:
  * one that would change the behaviour of the launch. */
 CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigned count);
