@@ -4,6 +4,7 @@
 #include "vk.h"
 
 #include "core/base/log.h"
+#include "driver_leaks.h"
 #include "queue.h"
 
 #include <stdlib.h>
@@ -59,6 +60,7 @@ static CUresult create_handle(struct ct_backend_device *device)
     const float highest = 1.0f;
     struct ct_vk_features features;
     const char *names[CT_VK_EXT_COUNT];
+    VkResult result;
     float priorities[CT_VK_MAX_QUEUES];
     VkDeviceQueueCreateInfo queues[3] = {queues_of(physical->family, physical->n_queues, priorities)};
     VkDeviceCreateInfo info = {
@@ -77,7 +79,10 @@ static CUresult create_handle(struct ct_backend_device *device)
     for (uint32_t i = 0; i < physical->n_queues; i++)
         priorities[i] = ct_vk_queue_is_urgent(i, physical->n_queues) ? 1.0f : 0.5f;
     choose_features(physical, &features);
-    return ct_vk_result(vkCreateDevice(physical->handle, &info, NULL, &device->handle), "vkCreateDevice");
+    ct_vk_driver_leaks_begin(); /* lavapipe of Mesa 25.0 keeps allocation contexts of 48 bytes */
+    result = vkCreateDevice(physical->handle, &info, NULL, &device->handle);
+    ct_vk_driver_leaks_end();
+    return ct_vk_result(result, "vkCreateDevice");
 }
 
 static CUresult get_sparse_queue(struct ct_backend_device *device)

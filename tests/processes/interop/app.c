@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define VOLK_IMPLEMENTATION
 #include "app.h"
+#include "backend_vk/driver_leaks.h"
 
 #include <fcntl.h>
 #include <libgen.h>
@@ -180,7 +181,9 @@ static void create_device(struct app *app)
         extensions[n_extensions++] = VK_EXT_EXTERNAL_MEMORY_DMA_BUF_EXTENSION_NAME;
     info.enabledExtensionCount = n_extensions;
     queue.queueFamilyIndex = app->family = compute_family(app);
+    ct_vk_driver_leaks_begin();
     must(vkCreateDevice(app->physical, &info, NULL, &app->device));
+    ct_vk_driver_leaks_end();
     volkLoadDevice(app->device);
     vkGetDeviceQueue(app->device, app->family, 0, &app->queue);
 }
