@@ -1,42 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Host memory runs out inside the library while buffers and textures of OpenGL are registered, mapped and unmapped: the n-th allocation of a call fails, for
- * n = 0, 1, .. until the call succeeds. The call returns OUT_OF_MEMORY, changes nothing, and succeeds as soon as no allocation fails. malloc, calloc and
- * realloc are wrapped by the linker, for the calling thread only, and only those of the library and not OpenGL's: so this is not for other drivers. */
+/* Host memory runs out inside the library while buffers and textures of OpenGL are registered, mapped and unmapped: the n-th allocation of a
+ * call fails, for n = 0, 1, .. until the call succeeds. The call returns OUT_OF_MEMORY, changes nothing, and succeeds as soon as no allocation
+ * fails. Allocations of OpenGL do not fail. This program is not for other CUDA drivers. */
+#include "../failing_allocations.h"
 #include "gl_context.h"
 
 #define MOST 200 /* maximum number of allocations of one call */
 #define WORDS 5000u
 #define BYTES ((size_t)WORDS * 4)
 #define SIDE 20
-
-static _Thread_local long allocations_left = -1; /* negative: all succeed */
-
-void *__real_malloc(size_t size_bytes);
-void *__real_calloc(size_t count, size_t size_bytes);
-void *__real_realloc(void *old, size_t size_bytes);
-void *__wrap_malloc(size_t size_bytes);
-void *__wrap_calloc(size_t count, size_t size_bytes);
-void *__wrap_realloc(void *old, size_t size_bytes);
-
-static bool fails(void)
-{
-    return allocations_left >= 0 && allocations_left-- == 0;
-}
-
-void *__wrap_malloc(size_t size_bytes)
-{
-    return fails() ? NULL : __real_malloc(size_bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t size_bytes)
-{
-    return fails() ? NULL : __real_calloc(count, size_bytes);
-}
-
-void *__wrap_realloc(void *old, size_t size_bytes)
-{
-    return fails() ? NULL : __real_realloc(old, size_bytes);
-}
 
 static struct {
     GLuint buffer, texture;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compilation with the n-th allocation failing, for n = 1, 2, ..: the compiler reports the failure, leaks nothing (checked by a
- * sanitizer build), and succeeds as soon as none fails. malloc and calloc are wrapped by the linker. */
+ * sanitizer build), and succeeds as soon as none fails. */
 #include "cuttle/ptx2spv.h"
+#include "../failing_allocations.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,28 +21,6 @@ static const char text[] =
     "TOP: { .param .b32 a; st.param.b32 [a], %r2;\n.param .b32 b;\ncall.uni (b), f, (a);\nld.param.b32 %r2, [b]; }\n"
     "setp.lt.s32 %p1, %r2, %r1;\n@%p1 bra TOP;\nld.global.f32 %f1, [%rd1];\ndiv.rn.f32 %f2, %f1, %f1;\nst.global.f32 [%rd1], "
     "%f2;\nret;\n}\n";
-
-static long allocations_left = -1; /* negative: all succeed */
-
-void *__real_malloc(size_t size_bytes);
-void *__real_calloc(size_t count, size_t size_bytes);
-void *__wrap_malloc(size_t size_bytes);
-void *__wrap_calloc(size_t count, size_t size_bytes);
-
-static int fails(void)
-{
-    return allocations_left >= 0 && allocations_left-- == 0;
-}
-
-void *__wrap_malloc(size_t size_bytes)
-{
-    return fails() ? NULL : __real_malloc(size_bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t size_bytes)
-{
-    return fails() ? NULL : __real_calloc(count, size_bytes);
-}
 
 static enum ptx2spv_status compile(void)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Host memory runs out inside the library: for each function that allocates, the n-th allocation fails, for n = 0, 1, .. until the call
  * succeeds. The manual's code for that is CUDA_ERROR_OUT_OF_MEMORY; nothing leaks (a sanitizer build checks that, and the descriptors are
- * counted), no output is written, and the same call succeeds as soon as no allocation fails. malloc, calloc and realloc are wrapped by the
- * linker, for the calling thread only, and only those of the library: so this program is not for other drivers. */
+ * counted), no output is written, and the same call succeeds as soon as no allocation fails. Only allocations of the library fail: so this
+ * program is not for other drivers. */
+#include "../../failing_allocations.h"
 #include "open_files.h"
 #include "virtual_memory.h"
 
@@ -11,37 +12,6 @@
 #define SMALL ((size_t)5000)
 #define LARGE ((size_t)100 << 20)
 #define FILE_TYPE CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-
-/* ---- allocations ---- */
-
-static _Thread_local long allocations_left = -1; /* negative: all succeed */
-
-void *__real_malloc(size_t size_bytes);
-void *__real_calloc(size_t count, size_t size_bytes);
-void *__real_realloc(void *old, size_t size_bytes);
-void *__wrap_malloc(size_t size_bytes);
-void *__wrap_calloc(size_t count, size_t size_bytes);
-void *__wrap_realloc(void *old, size_t size_bytes);
-
-static bool fails(void)
-{
-    return allocations_left >= 0 && allocations_left-- == 0;
-}
-
-void *__wrap_malloc(size_t size_bytes)
-{
-    return fails() ? NULL : __real_malloc(size_bytes);
-}
-
-void *__wrap_calloc(size_t count, size_t size_bytes)
-{
-    return fails() ? NULL : __real_calloc(count, size_bytes);
-}
-
-void *__wrap_realloc(void *old, size_t size_bytes)
-{
-    return fails() ? NULL : __real_realloc(old, size_bytes);
-}
 
 /* ---- the arguments of the calls ---- */
 
