@@ -102,23 +102,33 @@ CUresult CUDAAPI cuGraphicsResourceSetMapFlags(CUgraphicsResource resource, unsi
     return cuGraphicsResourceSetMapFlags_v2(resource, flags);
 }
 
+/* With NVIDIA's driver, too, resources that do not exist leave the capture valid. */
+static CUresult change_all(struct ct_stream *stream, unsigned count, const CUgraphicsResource *resources, const char *call,
+                           CUresult (*function)(const struct ct_graphics_batch *batch))
+{
+    struct ct_graphics_batch batch;
+    CUresult r = ct_graphics_batch_init(&batch, stream, resources, count);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_capture_check_stream(stream, call);
+    if (r == CUDA_SUCCESS && count)
+        r = function(&batch);
+    ct_graphics_batch_finish(&batch);
+    return r;
+}
+
 /* Maps or unmaps the resources. */
 static CUresult change(unsigned count, const CUgraphicsResource *resources, CUstream handle, const char *call,
-                       CUresult (*function)(struct ct_stream *stream, const CUgraphicsResource *handles, unsigned count))
+                       CUresult (*function)(const struct ct_graphics_batch *batch))
 {
     struct ct_stream *stream;
     CUresult r = ct_stream_lookup(handle, &stream);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (count && !resources)
-        r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "the array of %u resources is NULL", count);
-    else if (count)
-        r = ct_graphics_check(stream, resources, count);
-    if (r == CUDA_SUCCESS) /* with NVIDIA's driver, too, resources that do not exist leave the capture valid */
-        r = ct_capture_check_stream(stream, call);
-    if (r == CUDA_SUCCESS && count)
-        r = function(stream, resources, count);
+    r = count && !resources ? ct_fail(CUDA_ERROR_INVALID_HANDLE, "the array of %u resources is NULL", count)
+                            : change_all(stream, count, resources, call, function);
     ct_stream_release(stream);
     return r;
 }

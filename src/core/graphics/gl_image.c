@@ -150,7 +150,7 @@ static void settings_restore(const struct ct_gl *gl, const struct settings *befo
     gl->BindBuffer(GL_PIXEL_UNPACK_BUFFER, (unsigned)before->unpack_buffer);
 }
 
-/* The targets of textures that CUDA has, each with the query of what is bound to it. */
+/* The texture targets that CUDA supports, each with the name by which glGetIntegerv returns the texture that is bound to it. */
 static const struct {
     unsigned target, binding;
 } targets[] = {

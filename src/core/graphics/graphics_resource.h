@@ -26,13 +26,23 @@ CUresult ct_graphics_lookup(CUgraphicsResource handle, struct ct_graphics_resour
 CUresult ct_graphics_lookup_name(struct ct_context *context, unsigned buffer, struct ct_graphics_resource **out);
 void ct_graphics_release(struct ct_graphics_resource *resource); /* takes NULL */
 
-/* Map or unmap all resources or none. The copies are in the order of the stream; unmapping waits for it. INVALID_HANDLE: one is not registered, or twice
- * in the list; INVALID_CONTEXT: one belongs to another context than the stream; ALREADY_MAPPED, NOT_MAPPED; UNKNOWN: there is no OpenGL context, its
- * object is gone or has changed, or OpenGL reports an error. After an error while contents are copied, resources remain as they were. */
-CUresult ct_graphics_check(const struct ct_stream *stream, const CUgraphicsResource *handles,
-                           unsigned count); /* INVALID_HANDLE, INVALID_CONTEXT */
-CUresult ct_graphics_map(struct ct_stream *stream, const CUgraphicsResource *handles, unsigned count);
-CUresult ct_graphics_unmap(struct ct_stream *stream, const CUgraphicsResource *handles, unsigned count);
+/* The resources of a call. */
+struct ct_graphics_batch {
+    struct ct_stream *stream;
+    struct ct_graphics_resource **resources; /* references */
+    unsigned count;
+};
+
+/* INVALID_HANDLE: one is not registered, or twice in the list; INVALID_CONTEXT: one belongs to another context than the stream; OUT_OF_MEMORY. */
+CUresult ct_graphics_batch_init(struct ct_graphics_batch *batch, struct ct_stream *stream, const CUgraphicsResource *handles,
+                                unsigned count);
+void ct_graphics_batch_finish(struct ct_graphics_batch *batch);
+
+/* Map or unmap all resources or none. The copies are in the order of the stream; unmapping waits for it. ALREADY_MAPPED, NOT_MAPPED; UNKNOWN: there is no
+ * OpenGL context, its object is gone or has changed, or OpenGL reports an error. After an error while contents are copied, resources remain as they
+ * were. */
+CUresult ct_graphics_map(const struct ct_graphics_batch *batch);
+CUresult ct_graphics_unmap(const struct ct_graphics_batch *batch);
 
 CUgraphicsResource ct_graphics_handle(const struct ct_graphics_resource *resource);
 /* INVALID_VALUE: unknown flags; ALREADY_MAPPED. */
