@@ -17,9 +17,8 @@ enum ct_lock_rank {
     CT_RANK_PROCESS = 1,    /* startup.c */
     CT_RANK_CAPTURES,       /* capture.c: streams that are captured */
     CT_RANK_GRAPHS,         /* graph.c: the structure of all graphs */
-    CT_RANK_GRAPH_EXEC,     /* graph_exec.c: which thread uses an executable graph */
     CT_RANK_RECORDINGS,     /* recordings.c: those of all contexts */
-    CT_RANK_CONDITIONS,     /* conditions.c: which thread launches a graph with conditions */
+    CT_RANK_EXCLUSIVE,      /* exclusive.c: which thread uses an object */
     CT_RANK_BRANCHES,       /* branches_run.c: whether the commands of bodies are complete */
     CT_RANK_DEFERRED_WORK,  /* deferred_work.c */
     CT_RANK_DEVICE,         /* ct_device.lock: opening, primary context */

@@ -51,6 +51,11 @@ struct ct_command_list *ct_commands_keep(struct ct_command_list *list_or_null)
     return before;
 }
 
+struct ct_command_list *ct_commands_kept_or_null(void)
+{
+    return kept;
+}
+
 CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *command)
 {
     static CUresult (*const functions[])(struct ct_stream *stream, const struct ct_command *command) = {

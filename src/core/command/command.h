@@ -44,5 +44,7 @@ struct ct_command_list;
 /* From now on the calling thread's commands are not executed, but appended to the list (command_list.h); with NULL they are executed again.
  * Returns the list of before. */
 struct ct_command_list *ct_commands_keep(struct ct_command_list *list_or_null);
+/* The list to which the calling thread's commands are appended. */
+struct ct_command_list *ct_commands_kept_or_null(void);
 
 #endif

@@ -10,7 +10,7 @@
 
 CUresult ct_command_list_add(struct ct_command_list *list, const struct ct_command *command)
 {
-    const size_t param_bytes = command->kind == CT_COMMAND_LAUNCH ? command->launch.function->decl->param_bytes : 0;
+    const size_t param_bytes = command->kind == CT_COMMAND_LAUNCH ? command->launch.runs->info.param_bytes : 0;
     struct ct_kept_command *kept = malloc(sizeof *kept + param_bytes);
 
     if (!kept)

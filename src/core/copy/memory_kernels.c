@@ -112,25 +112,21 @@ static uint64_t address_of(const struct ct_stream *stream, const struct ct_place
     return place->memory->address.v + place->offset;
 }
 
-/* Completes a launch of the kernel of `first` and the two that follow it whose unit divides all of `bits`. */
+/* Completes a launch of that kernel of `first` and the two that follow it whose unit divides all of `bits`. */
 static bool finish(const struct ct_stream *stream, unsigned first, uint64_t bits, uint64_t row_bytes, uint64_t rows, uint64_t slices,
                    struct ct_memory_launch *out)
 {
-    const struct ct_backend *backend = stream->context->backend;
-    const unsigned kind = first + (bits % 16 == 0 ? 0 : bits % 4 == 0 ? 1 : 2);
-    const uint64_t units = row_bytes / kernels[kind].unit_bytes, blocks = (units + BLOCK_THREADS - 1) / BLOCK_THREADS;
+    const unsigned kernel = first + (bits % 16 == 0 ? 0 : bits % 4 == 0 ? 1 : 2);
+    const uint64_t units = row_bytes / kernels[kernel].unit_bytes, blocks = (units + BLOCK_THREADS - 1) / BLOCK_THREADS;
 
     if (rows > MOST_ROWS || slices > MOST_ROWS || blocks > stream->context->device->info.max_grid[0])
         return false;
-    out->launch = (struct ct_launch){
-        .kernel = image_or_null(stream->context->device, kind),
-        .grid = {(uint32_t)blocks, (uint32_t)rows, (uint32_t)slices},
-        .block = {BLOCK_THREADS, 1, 1},
-        .params = out->params,
-    };
+    out->kernel = kernel;
+    out->grid[0] = (uint32_t)blocks;
+    out->grid[1] = (uint32_t)rows;
+    out->grid[2] = (uint32_t)slices;
     out->params[0] = units;
-    return out->launch.kernel &&
-           (!backend->kernels->prepare || backend->kernels->prepare(&out->launch, &out->launch.variant) == CUDA_SUCCESS);
+    return true;
 }
 
 bool ct_memory_kernels_copy(const struct ct_stream *stream, const struct ct_copy_command *command, struct ct_memory_launch *out)
@@ -158,4 +154,22 @@ bool ct_memory_kernels_fill(const struct ct_stream *stream, const struct ct_fill
         return false;
     *out = (struct ct_memory_launch){.params = {0, dst, pitch, 0, fill->pattern}};
     return finish(stream, FILL_16, dst | fill->row_bytes | pitch, fill->row_bytes, fill->rows, 1, out);
+}
+
+bool ct_memory_kernels_prepare(const struct ct_stream *stream, const struct ct_memory_launch *memory, struct ct_launch *out)
+{
+    const struct ct_kernel_calls *calls = stream->context->backend->kernels;
+
+    *out = (struct ct_launch){
+        .kernel = image_or_null(stream->context->device, memory->kernel),
+        .grid = {memory->grid[0], memory->grid[1], memory->grid[2]},
+        .block = {BLOCK_THREADS, 1, 1},
+        .params = memory->params,
+    };
+    return out->kernel && (!calls->prepare || calls->prepare(out, &out->variant) == CUDA_SUCCESS);
+}
+
+bool ct_memory_launch_equal(const struct ct_memory_launch *a, const struct ct_memory_launch *b)
+{
+    return a->kernel == b->kernel && !memcmp(a->grid, b->grid, sizeof a->grid) && !memcmp(a->params, b->params, sizeof a->params);
 }

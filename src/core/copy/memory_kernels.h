@@ -5,16 +5,21 @@
 
 #include "memset.h"
 
-/* A launch and its parameters. The fault address is not set: these kernels report none. */
+/* What a launch does: one of the kernels, with these parameters. */
 struct ct_memory_launch {
-    struct ct_launch launch; /* its `params` are those below */
+    unsigned kernel; /* of a table in memory_kernels.c */
+    uint32_t grid[3];
     uint64_t params[7];
 };
 
-/* Makes the launch that does the same as a copy or a fill in `stream`. Compiles the kernel that it needs; the caller holds no lock. False: kernels
- * cannot, or should not, do it, since the memory is not in the device, the ends overlap, or the host does it faster. */
+/* Finds the launch that does the same as a copy or a fill in `stream`. False: kernels cannot, or should not, do it, since the memory is not in the
+ * device, the ends overlap, or the host does it faster. */
 bool ct_memory_kernels_copy(const struct ct_stream *stream, const struct ct_copy_command *command, struct ct_memory_launch *out);
 bool ct_memory_kernels_fill(const struct ct_stream *stream, const struct ct_fill *fill, struct ct_memory_launch *out);
+/* Compiles the kernel of a launch for the stream's device; the caller holds no lock. *out refers to the parameters, and its fault address is not set, since these
+ * kernels report no fault. False: the kernel does not compile. */
+bool ct_memory_kernels_prepare(const struct ct_stream *stream, const struct ct_memory_launch *memory, struct ct_launch *out);
+bool ct_memory_launch_equal(const struct ct_memory_launch *a, const struct ct_memory_launch *b);
 /* Called before the device is closed. */
 void ct_memory_kernels_destroy(struct ct_device *device);
 

@@ -71,7 +71,7 @@ static unsigned round_up(unsigned value, unsigned unit)
     return (value + unit - 1) / unit * unit;
 }
 
-/* The size of each group; what is left of a device may be smaller than the unit. */
+/* The number of multiprocessors of each group. It is a multiple of the unit, unless the resource has fewer multiprocessors than one unit. */
 static unsigned group_size(const CUdevSmResource *sm, unsigned flags, unsigned min_count)
 {
     const unsigned unit =

@@ -251,12 +251,11 @@ static CUresult enqueue_outermost(struct run *run, struct ct_stream *stream)
 
 CUresult ct_branches_enqueue(struct ct_branches *branches, struct ct_stream *stream)
 {
-    struct ct_command_list *outer = ct_commands_keep(NULL); /* read, and put back */
+    struct ct_command_list *outer = ct_commands_kept_or_null();
     struct run *run;
-    CUresult r;
+    CUresult r = make_run(branches, &run);
 
-    (void)ct_commands_keep(outer);
-    if ((r = make_run(branches, &run)) != CUDA_SUCCESS)
+    if (r != CUDA_SUCCESS)
         return r;
     return outer ? keep_inner(run, outer) : enqueue_outermost(run, stream);
 }

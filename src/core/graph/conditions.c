@@ -57,8 +57,7 @@ static void free_set(struct ct_object *object)
     }
     if (set->launched)
         ct_event_discard(set->launched);
-    pthread_cond_destroy(&set->free_again);
-    ct_mutex_finish(&set->lock);
+    ct_exclusive_finish(&set->use);
     free(set);
 }
 
@@ -69,8 +68,7 @@ static struct ct_condition_set *make_set_or_null(void)
     if (!set)
         return NULL;
     ct_object_init(&set->object, CT_OBJECT_NONE, free_set);
-    ct_mutex_init(&set->lock, CT_RANK_CONDITIONS);
-    pthread_cond_init(&set->free_again, NULL);
+    ct_exclusive_init(&set->use);
     return set;
 }
 
@@ -112,23 +110,6 @@ struct ct_condition *ct_condition_or_null_locked(const struct ct_graph *graph, C
 
 /* ---- launches ---- */
 
-static void enter(struct ct_condition_set *set)
-{
-    ct_mutex_lock(&set->lock);
-    while (set->is_in_use)
-        ct_mutex_wait(&set->lock, &set->free_again);
-    set->is_in_use = true;
-    ct_mutex_unlock(&set->lock);
-}
-
-static void leave(struct ct_condition_set *set)
-{
-    ct_mutex_lock(&set->lock);
-    set->is_in_use = false;
-    pthread_cond_signal(&set->free_again);
-    ct_mutex_unlock(&set->lock);
-}
-
 static CUresult assign_default(const struct ct_condition *condition, struct ct_stream *stream)
 {
     const struct ct_fill fill = {
@@ -160,12 +141,12 @@ CUresult ct_conditions_begin(struct ct_condition_set *set, struct ct_stream *str
 {
     CUresult r;
 
-    enter(set);
+    ct_exclusive_enter(&set->use);
     r = ct_launch_mark_follow(set->launched, stream);
     if (r == CUDA_SUCCESS)
         r = assign_defaults(set, stream);
     if (r != CUDA_SUCCESS)
-        leave(set);
+        ct_exclusive_leave(&set->use);
     return r;
 }
 
@@ -173,6 +154,6 @@ CUresult ct_conditions_end(struct ct_condition_set *set, struct ct_stream *strea
 {
     CUresult r = ct_launch_mark_record(&set->launched, stream);
 
-    leave(set);
+    ct_exclusive_leave(&set->use);
     return r;
 }

@@ -9,6 +9,7 @@
 #define CT_CORE_CONDITIONS_H
 
 #include "core/backing/memory_backing.h"
+#include "core/base/exclusive.h"
 #include "core/base/object.h"
 #include "core/stream/event.h"
 
@@ -27,11 +28,8 @@ struct ct_condition_set {
     struct ct_object object;
     struct ct_condition *first; /* guarded by the lock of graphs, as is the next member */
     bool is_claimed;            /* the graph has an executable graph */
-    /* One thread at a time launches a graph with these conditions; it holds no lock meanwhile, since commands are enqueued. */
-    struct ct_mutex lock;
-    pthread_cond_t free_again;
-    bool is_in_use;
-    struct ct_event *launched; /* recorded after each launch; NULL: there was none */
+    struct ct_exclusive use;    /* of the thread that launches a graph with these conditions */
+    struct ct_event *launched;  /* recorded after each launch; NULL: there was none */
 };
 
 /* Creates a condition for a graph; *out is its handle. OUT_OF_MEMORY. */

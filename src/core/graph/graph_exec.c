@@ -62,6 +62,16 @@ static CUgraphNode find_handle_locked(const struct ct_graph *graph, uint64_t id)
     return found;
 }
 
+static CUgraphNode find_handle(const struct ct_graph *graph, uint64_t id)
+{
+    CUgraphNode found;
+
+    ct_graphs_lock();
+    found = find_handle_locked(graph, id);
+    ct_graphs_unlock();
+    return found;
+}
+
 static CUresult prepare_bodies(struct ct_branches *branches, struct ct_graph *graph, struct ct_instantiate_result *result); /* recursion */
 
 static CUresult prepare_step(const struct ct_graph_step *step, struct ct_graph *graph, struct ct_instantiate_result *result)
@@ -79,9 +89,7 @@ static CUresult prepare_steps(const struct ct_graph_exec *exec, struct ct_graph 
         r = prepare_step(&exec->steps[i], graph, result);
         if (r == CUDA_SUCCESS || result->node)
             continue;
-        ct_graphs_lock();
-        result->node = find_handle_locked(graph, exec->steps[i].id);
-        ct_graphs_unlock();
+        result->node = find_handle(graph, exec->steps[i].id);
     }
     return r;
 }
@@ -109,8 +117,7 @@ static void free_exec(struct ct_object *object)
     if (exec->launched)
         ct_event_discard(exec->launched);
     release_conditions(exec);
-    pthread_cond_destroy(&exec->free_again);
-    ct_mutex_finish(&exec->lock);
+    ct_exclusive_finish(&exec->use);
     free(exec->steps);
     free(exec);
 }
@@ -122,8 +129,7 @@ static struct ct_graph_exec *make_or_null(uint64_t flags)
     if (!exec)
         return NULL;
     ct_object_init(&exec->object, CT_OBJECT_GRAPH_EXEC, free_exec);
-    ct_mutex_init(&exec->lock, CT_RANK_GRAPH_EXEC);
-    pthread_cond_init(&exec->free_again, NULL);
+    ct_exclusive_init(&exec->use);
     exec->flags = flags;
     return exec;
 }
@@ -171,9 +177,7 @@ static CUresult check_contexts(const struct ct_graph_exec *body, const struct ct
         if (r == CUDA_SUCCESS)
             continue;
         result->result = CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED;
-        ct_graphs_lock();
-        result->node = find_handle_locked(graph, body->steps[i].id);
-        ct_graphs_unlock();
+        result->node = find_handle(graph, body->steps[i].id);
     }
     return r;
 }
@@ -281,24 +285,7 @@ void ct_graph_exec_release(struct ct_graph_exec *exec)
     ct_object_release(&exec->object);
 }
 
-/* ---- use ---- */
-
-void ct_graph_exec_enter(struct ct_graph_exec *exec)
-{
-    ct_mutex_lock(&exec->lock);
-    while (exec->is_in_use)
-        ct_mutex_wait(&exec->lock, &exec->free_again);
-    exec->is_in_use = true;
-    ct_mutex_unlock(&exec->lock);
-}
-
-void ct_graph_exec_leave(struct ct_graph_exec *exec)
-{
-    ct_mutex_lock(&exec->lock);
-    exec->is_in_use = false;
-    pthread_cond_signal(&exec->free_again);
-    ct_mutex_unlock(&exec->lock);
-}
+/* ---- steps ---- */
 
 static struct ct_graph_step *find_in_bodies(const struct ct_branches *branches, uint64_t id)
 {
@@ -350,9 +337,9 @@ CUresult ct_graph_exec_launch(struct ct_graph_exec *exec, struct ct_stream *stre
 {
     CUresult r;
 
-    ct_graph_exec_enter(exec);
+    ct_exclusive_enter(&exec->use);
     r = launch(exec, stream);
-    ct_graph_exec_leave(exec);
+    ct_exclusive_leave(&exec->use);
     return r;
 }
 
@@ -360,9 +347,9 @@ CUresult ct_graph_exec_upload(struct ct_graph_exec *exec, struct ct_stream *stre
 {
     CUresult r;
 
-    ct_graph_exec_enter(exec);
+    ct_exclusive_enter(&exec->use);
     r = ct_graph_plan_prepare(exec, stream);
-    ct_graph_exec_leave(exec);
+    ct_exclusive_leave(&exec->use);
     return r;
 }
 
@@ -384,9 +371,9 @@ CUresult ct_graph_exec_destroy(struct ct_graph_exec *exec)
     if (ct_object_unpublish(&exec->object) != CUDA_SUCCESS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the executable graph was destroyed");
     if (exec->graph->users.count) {
-        ct_graph_exec_enter(exec);
+        ct_exclusive_enter(&exec->use);
         await_last_launch(exec);
-        ct_graph_exec_leave(exec);
+        ct_exclusive_leave(&exec->use);
     }
     return CUDA_SUCCESS;
 }

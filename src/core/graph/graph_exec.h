@@ -6,6 +6,7 @@
 
 struct ct_graph_plan;
 
+#include "core/base/exclusive.h"
 #include "core/launch/launch.h"
 #include "core/stream/event.h"
 #include "core/stream/stream.h"
@@ -27,13 +28,9 @@ struct ct_graph_exec {
     bool has_memory;           /* nodes allocate or free memory */
     struct ct_object **claims; /* references to the allocations of its nodes (graph_memory.h) */
     size_t n_claims;
-    /* One thread at a time launches or changes the graph; it holds no lock meanwhile, since commands are enqueued. */
-    struct ct_mutex lock;
-    pthread_cond_t free_again;
-    bool is_in_use;
+    struct ct_exclusive use;    /* of the thread that launches or changes the graph */
     struct ct_event *launched;  /* recorded after each launch; NULL: never launched */
-    struct ct_graph_plan *plan; /* of the last launch; NULL: there is none (graph_plan.h) */
-    bool is_planned;            /* the plan has all nodes that are enabled now */
+    struct ct_graph_plan *plan; /* of the last launch; NULL: the next one makes it (graph_plan.h) */
     /* Those that a launch assigns, and those of the graph, which has one executable graph at a time: an update replaces only the former. Both
      * are references, and NULL if there are none. Bodies have the conditions of the outermost executable graph. */
     struct ct_condition_set *conditions, *claimed;
@@ -58,9 +55,6 @@ CUresult ct_graph_exec_launch(struct ct_graph_exec *exec, struct ct_stream *stre
 /* Does in advance what the next launch in the stream's context would do once. */
 CUresult ct_graph_exec_upload(struct ct_graph_exec *exec, struct ct_stream *stream);
 
-/* Waits until no other thread uses the graph, and marks it as in use. */
-void ct_graph_exec_enter(struct ct_graph_exec *exec);
-void ct_graph_exec_leave(struct ct_graph_exec *exec);
 /* The step of an application's node, or NULL. The caller has entered. */
 struct ct_graph_step *ct_graph_exec_step_or_null(const struct ct_graph_exec *exec, uint64_t id);
 
@@ -69,8 +63,6 @@ struct ct_graph_step *ct_graph_exec_step_or_null(const struct ct_graph_exec *exe
 /* Compiles what the node executes, in its context or the current one. INVALID_VALUE: it has none, and no context is current. */
 CUresult ct_node_prepare(const struct ct_node_params *params);
 CUresult ct_node_execute(const struct ct_node_params *params, struct ct_stream *stream);
-/* The shape of a KERNEL node's launch. */
-struct ct_launch_shape ct_node_shape(const struct ct_node_params *params);
 
 /* ---- graph_update.c ---- */
 

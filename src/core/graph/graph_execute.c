@@ -15,18 +15,6 @@
 
 /* ---- kernels ---- */
 
-struct ct_launch_shape ct_node_shape(const struct ct_node_params *params)
-{
-    const CUDA_KERNEL_NODE_PARAMS_v3 *given = &params->given.kernel;
-
-    return (struct ct_launch_shape){
-        .grid = {given->gridDimX, given->gridDimY, given->gridDimZ},
-        .block = {given->blockDimX, given->blockDimY, given->blockDimZ},
-        .dynamic_shared_bytes = given->sharedMemBytes,
-        .cooperative = ct_node_params_cooperate(params),
-    };
-}
-
 static CUfunction function_of(const struct ct_node_params *params)
 {
     return params->given.kernel.func ? params->given.kernel.func : (CUfunction)params->given.kernel.kern;

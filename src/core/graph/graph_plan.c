@@ -13,7 +13,8 @@
 
 #define CT_CHANNEL "graph"
 
-/* Where a node is executed. Level 0 of a phase is the end of what precedes the phase. */
+/* When a node is executed: after all nodes of earlier phases, and of lower levels of its phase. Levels of nodes begin with 1, and level 0 is the
+ * begin of the phase. */
 struct position {
     unsigned phase, level;
 };
@@ -81,27 +82,33 @@ static struct position end_of_dependencies(const struct ct_graph_node *node, str
     return begin;
 }
 
+struct placement {
+    struct ct_graph_plan *plan;
+    const struct ct_graph_step *next; /* of the executable graph */
+    const struct ct_graph_step *steps;
+    struct ct_stream *stream;
+};
+
 /* Makes the items of a graph, whose nodes are the next steps. *end: the end of all of them. */
-static CUresult place(struct ct_graph_plan *plan, const struct ct_graph_exec *exec, const struct ct_graph *graph, struct ct_stream *stream,
-                      size_t *next, struct position begin, struct position *end)
+static CUresult place(struct placement *placement, const struct ct_graph *graph, struct position begin, struct position *end)
 {
+    struct ct_graph_plan *plan = placement->plan;
     struct position *ends = calloc(graph->count ? graph->count : 1, sizeof *ends); /* of the nodes */
     CUresult r = ends ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the plan of %zu nodes", graph->count);
 
     *end = begin;
     for (size_t i = 0; i < graph->count && r == CUDA_SUCCESS; i++) {
-        const size_t index = (*next)++;
-        const struct ct_graph_step *step = &exec->steps[index];
+        const struct ct_graph_step *step = placement->next++;
         struct position *at = &ends[step->node->index];
 
         *at = end_of_dependencies(step->node, begin, ends);
         if (step->node->params.child) {
-            r = place(plan, exec, ct_node_child_or_null(step->node), stream, next, *at, at);
+            r = place(placement, ct_node_child_or_null(step->node), *at, at);
         } else if (!does_nothing(step)) {
             struct item *item = &plan->items[plan->n_items++];
 
-            *item = (struct item){.node = step->node, .index = index};
-            ct_recorded_node_init(&item->recorded, &step->node->params, stream);
+            *item = (struct item){.node = step->node, .index = (size_t)(step - placement->steps)};
+            ct_recorded_node_init(&item->recorded, &step->node->params, placement->stream);
             item->at = *at = behind(*at, item->recorded.kind != CT_RECORDED_NOTHING);
         }
         *end = later(*end, *at);
@@ -217,12 +224,12 @@ static struct ct_graph_plan *make_or_null(size_t n_steps)
 static CUresult make(struct ct_graph_exec *exec, struct ct_stream *stream)
 {
     struct ct_graph_plan *plan = make_or_null(exec->n_steps);
+    struct placement placement = {plan, exec->steps, exec->steps, stream};
     struct position end;
-    size_t next = 0;
     CUresult r = plan ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the plan of %zu nodes", exec->n_steps);
 
     if (r == CUDA_SUCCESS)
-        r = place(plan, exec, exec->graph, stream, &next, (struct position){0, 0}, &end);
+        r = place(&placement, exec->graph, (struct position){0, 0}, &end);
     if (r == CUDA_SUCCESS) {
         qsort(plan->items, plan->n_items, sizeof *plan->items, compare_items);
         r = make_parts(plan);
@@ -235,7 +242,6 @@ static CUresult make(struct ct_graph_exec *exec, struct ct_stream *stream)
     }
     for (size_t i = 0; i < exec->n_steps; i++)
         exec->steps[i].node->is_changed = false;
-    exec->is_planned = true;
     exec->plan = plan;
     return CUDA_SUCCESS;
 }
@@ -332,8 +338,7 @@ CUresult ct_graph_plan_prepare(struct ct_graph_exec *exec, struct ct_stream *str
 {
     CUresult r = CUDA_SUCCESS;
 
-    if (exec->plan &&
-        (!exec->is_planned || !ct_recordings_are_for(&exec->plan->recordings, stream->context) || !update_items(exec->plan, stream))) {
+    if (exec->plan && (!ct_recordings_are_for(&exec->plan->recordings, stream->context) || !update_items(exec->plan, stream))) {
         ct_graph_plan_discard(exec->plan);
         exec->plan = NULL;
     }

@@ -11,12 +11,12 @@
 
 /* ---- kernels ---- */
 
-static bool init_launch(struct ct_launch_command *out, struct ct_function *function, const struct ct_node_params *params,
-                        unsigned char room[CT_LAUNCH_ROOM_BYTES])
+static CUresult init_launch(struct ct_launch_command *out, struct ct_function *function, const struct ct_node_params *params,
+                            unsigned char room[CT_LAUNCH_ROOM_BYTES])
 {
     const struct ct_launch_shape shape = ct_node_shape(params);
 
-    return ct_launch_command_init(out, function, &shape, params->given.kernel.kernelParams, NULL, room) == CUDA_SUCCESS;
+    return ct_launch_command_init(out, function, &shape, params->given.kernel.kernelParams, NULL, room);
 }
 
 static bool takes_kernel(struct ct_recorded_node *out, const struct ct_node_params *params, struct ct_stream *stream)
@@ -27,7 +27,7 @@ static bool takes_kernel(struct ct_recorded_node *out, const struct ct_node_para
 
     if (ct_node_params_cooperate(params) || ct_node_function(&params->given.kernel, &out->function) != CUDA_SUCCESS)
         return false;
-    if (init_launch(&command, out->function, params, room)) {
+    if (init_launch(&command, out->function, params, room) == CUDA_SUCCESS) {
         takes = ct_launch_is_recordable(&command, stream->context);
         ct_launch_command_finish(&command);
     }
@@ -36,10 +36,9 @@ static bool takes_kernel(struct ct_recorded_node *out, const struct ct_node_para
 
 static CUresult record_kernel(const struct ct_recorded_node *recorded, const struct ct_node_params *params, struct ct_recording *recording)
 {
-    const struct ct_launch_shape shape = ct_node_shape(params);
     unsigned char room[CT_LAUNCH_ROOM_BYTES];
     struct ct_launch_command command;
-    CUresult r = ct_launch_command_init(&command, recorded->function, &shape, params->given.kernel.kernelParams, NULL, room);
+    CUresult r = init_launch(&command, recorded->function, params, room);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -81,6 +80,11 @@ static bool takes_fill(const struct ct_node_params *params, struct ct_stream *st
            ct_memory_kernels_fill(stream, &fill, out);
 }
 
+static bool prepare_memory(struct ct_recorded_node *out, const struct ct_stream *stream)
+{
+    return ct_memory_kernels_prepare(stream, &out->memory, &out->launch);
+}
+
 /* ---- all ---- */
 
 static enum ct_recorded_kind choose(struct ct_recorded_node *out, const struct ct_node_params *params, struct ct_stream *stream)
@@ -89,9 +93,9 @@ static enum ct_recorded_kind choose(struct ct_recorded_node *out, const struct c
     case CU_GRAPH_NODE_TYPE_KERNEL:
         return takes_kernel(out, params, stream) ? CT_RECORDED_KERNEL : CT_RECORDED_NOTHING;
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return takes_copy(params, stream, &out->memory) ? CT_RECORDED_COPY : CT_RECORDED_NOTHING;
+        return takes_copy(params, stream, &out->memory) && prepare_memory(out, stream) ? CT_RECORDED_COPY : CT_RECORDED_NOTHING;
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        return takes_fill(params, stream, &out->memory) ? CT_RECORDED_FILL : CT_RECORDED_NOTHING;
+        return takes_fill(params, stream, &out->memory) && prepare_memory(out, stream) ? CT_RECORDED_FILL : CT_RECORDED_NOTHING;
     default:
         return CT_RECORDED_NOTHING;
     }
@@ -119,7 +123,7 @@ void ct_recorded_node_finish(struct ct_recorded_node *recorded)
 CUresult ct_recorded_node_record(const struct ct_recorded_node *recorded, const struct ct_node_params *params,
                                  struct ct_recording *recording, const struct ct_stream *stream)
 {
-    struct ct_launch launch = recorded->memory.launch;
+    struct ct_launch launch = recorded->launch;
 
     if (recorded->kind == CT_RECORDED_KERNEL)
         return record_kernel(recorded, params, recording);
@@ -134,5 +138,5 @@ bool ct_recorded_node_is_valid(const struct ct_recorded_node *recorded, const st
     if (recorded->kind == CT_RECORDED_KERNEL)
         return true;
     return (recorded->kind == CT_RECORDED_COPY ? takes_copy(params, stream, &now) : takes_fill(params, stream, &now)) &&
-           now.launch.variant == recorded->memory.launch.variant && !memcmp(now.params, recorded->memory.params, sizeof now.params);
+           ct_memory_launch_equal(&now, &recorded->memory);
 }

@@ -12,7 +12,8 @@ enum ct_recorded_kind { CT_RECORDED_NOTHING, CT_RECORDED_KERNEL, CT_RECORDED_COP
 struct ct_recorded_node {
     enum ct_recorded_kind kind;     /* NOTHING: it has to be enqueued */
     struct ct_function *function;   /* of a KERNEL; retained */
-    struct ct_memory_launch memory; /* of a COPY or FILL */
+    struct ct_memory_launch memory; /* of a COPY or FILL, and the same as a launch, without its parameters */
+    struct ct_launch launch;
 };
 
 /* Finds out how the node can be recorded for streams of the stream's context. Compiles its kernel. */

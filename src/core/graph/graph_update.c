@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Changes of executable graphs (Driver API: cuGraphExecUpdate, cuGraphExecKernelNodeSetParams and its kin). */
 #include "graph_exec.h"
+#include "graph_plan.h"
 
 #include "core/base/log.h"
 
@@ -25,7 +26,7 @@ CUresult ct_graph_exec_set_params(struct ct_graph_exec *exec, const struct ct_gr
     struct ct_graph_step *step;
     CUresult r;
 
-    ct_graph_exec_enter(exec);
+    ct_exclusive_enter(&exec->use);
     r = find_step(exec, node, &step);
     if (r == CUDA_SUCCESS && step->node->params.given.type != params->given.type)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node is a %s node", ct_node_type_name(step->node->params.given.type));
@@ -35,7 +36,7 @@ CUresult ct_graph_exec_set_params(struct ct_graph_exec *exec, const struct ct_gr
         step->node->is_changed |= !ct_node_params_equal(&step->node->params, params);
         ct_node_params_replace(&step->node->params, params);
     }
-    ct_graph_exec_leave(exec);
+    ct_exclusive_leave(&exec->use);
     if (r == CUDA_SUCCESS)
         ct_node_params_finish(params);
     return r;
@@ -62,11 +63,14 @@ CUresult ct_graph_exec_set_enabled(struct ct_graph_exec *exec, const struct ct_g
     struct ct_graph_step *step;
     CUresult r;
 
-    ct_graph_exec_enter(exec);
+    ct_exclusive_enter(&exec->use);
     r = find_switchable(exec, node, &step);
-    if (r == CUDA_SUCCESS)
-        step->disabled = !enabled, exec->is_planned = false;
-    ct_graph_exec_leave(exec);
+    if (r == CUDA_SUCCESS && step->disabled == enabled) {
+        step->disabled = !enabled;
+        ct_graph_plan_discard(exec->plan);
+        exec->plan = NULL;
+    }
+    ct_exclusive_leave(&exec->use);
     return r;
 }
 
@@ -75,11 +79,11 @@ CUresult ct_graph_exec_get_enabled(struct ct_graph_exec *exec, const struct ct_g
     struct ct_graph_step *step;
     CUresult r;
 
-    ct_graph_exec_enter(exec);
+    ct_exclusive_enter(&exec->use);
     r = find_switchable(exec, node, &step);
     if (r == CUDA_SUCCESS)
         *out = !step->disabled;
-    ct_graph_exec_leave(exec);
+    ct_exclusive_leave(&exec->use);
     return r;
 }
 
@@ -264,11 +268,11 @@ CUresult ct_graph_exec_update(struct ct_graph_exec *exec, struct ct_graph *graph
 
     if (graph->is_body) /* never changes */
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the graph is the body of a conditional node");
-    ct_graph_exec_enter(exec);
+    ct_exclusive_enter(&exec->use);
     r = update(exec->graph, graph, out);
     if (r == CUDA_SUCCESS)
         exchange_sets(exec, graph);
-    ct_graph_exec_leave(exec);
+    ct_exclusive_leave(&exec->use);
     return r;
 }
 
@@ -278,12 +282,12 @@ CUresult ct_graph_exec_set_child(struct ct_graph_exec *exec, const struct ct_gra
     struct ct_graph_step *step;
     CUresult r;
 
-    ct_graph_exec_enter(exec);
+    ct_exclusive_enter(&exec->use);
     r = find_step(exec, node, &step);
     if (r == CUDA_SUCCESS && !step->node->params.child)
         r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the node is a %s node", ct_node_type_name(step->node->params.given.type));
     if (r == CUDA_SUCCESS)
         r = update(ct_node_child_or_null(step->node), graph, &info);
-    ct_graph_exec_leave(exec);
+    ct_exclusive_leave(&exec->use);
     return r;
 }

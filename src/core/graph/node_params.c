@@ -90,14 +90,22 @@ CUresult ct_node_function(const CUDA_KERNEL_NODE_PARAMS_v3 *given, struct ct_fun
     return r;
 }
 
-static CUresult check_kernel(struct ct_node_params *params)
+struct ct_launch_shape ct_node_shape(const struct ct_node_params *params)
 {
     const CUDA_KERNEL_NODE_PARAMS_v3 *given = &params->given.kernel;
-    const struct ct_launch_shape shape = {
+
+    return (struct ct_launch_shape){
         .grid = {given->gridDimX, given->gridDimY, given->gridDimZ},
         .block = {given->blockDimX, given->blockDimY, given->blockDimZ},
         .dynamic_shared_bytes = given->sharedMemBytes,
+        .cooperative = ct_node_params_cooperate(params),
     };
+}
+
+static CUresult check_kernel(struct ct_node_params *params)
+{
+    const CUDA_KERNEL_NODE_PARAMS_v3 *given = &params->given.kernel;
+    const struct ct_launch_shape shape = ct_node_shape(params);
     struct ct_function *function;
     CUresult r = ct_node_function(given, &function);
 

@@ -36,6 +36,7 @@ struct ct_node_attribute {
 
 struct ct_function;
 struct ct_context;
+struct ct_launch_shape;
 
 struct ct_node_params {
     CUgraphNodeParams given; /* pointers in it refer to the members below */
@@ -67,6 +68,8 @@ CUresult ct_node_params_get_attribute(const struct ct_node_params *params, CUlau
 CUresult ct_node_params_copy_attributes(struct ct_node_params *out, const struct ct_node_params *params);
 bool ct_node_params_cooperate(const struct ct_node_params *params);
 
+/* The shape of a kernel node's launch. */
+struct ct_launch_shape ct_node_shape(const struct ct_node_params *params);
 /* The function of a kernel node, given as a CUfunction or a CUkernel, retained. INVALID_HANDLE: it does not exist; INVALID_VALUE: no context is
  * given or current. */
 CUresult ct_node_function(const CUDA_KERNEL_NODE_PARAMS_v3 *kernel, struct ct_function **out);
