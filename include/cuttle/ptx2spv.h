@@ -45,12 +45,20 @@ typedef void (*ptx2spv_diagnostic_fn)(void *user, const struct ptx2spv_diagnosti
 /* Receives the IR after each of the passes named in `dump`; `text` as above. */
 typedef void (*ptx2spv_dump_fn)(void *user, const char *pass, const char *text);
 
+/* Where shared memory is: in the device's work-group memory, or in device memory (struct ptx2spv_slots). */
+enum ptx2spv_shared_form {
+    PTX2SPV_SHARED_NATIVE,    /* work-group memory; a kernel with more static shared memory than that is refused with TARGET_LACKS */
+    PTX2SPV_SHARED_AS_NEEDED, /* device memory if the static part exceeds the device's work-group memory, or if that is faster */
+    PTX2SPV_SHARED_IN_MEMORY, /* device memory, if the kernel has shared memory */
+};
+
 struct ptx2spv_options {
     ptx2spv_diagnostic_fn on_diagnostic; /* may be NULL */
     ptx2spv_dump_fn on_dump;             /* may be NULL */
     void *user;
     const char *dump; /* comma-separated pass names, or "all", or NULL */
     bool cooperative; /* for ptx2spv_kernel_compile: compile for cooperative launches, see struct ptx2spv_grid; ignored elsewhere */
+    enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
 };
 
 enum ptx2spv_dialect {
@@ -269,6 +277,16 @@ struct ptx2spv_grid {
     uint32_t waiting;     /* number of blocks that wait: the host sets it to 0 before each dispatch, kernels count */
 };
 
+/* A kernel with kernel_info.shared_in_memory has this struct as an additional parameter at kernel_info.slots_param_offset, and no work-group
+ * memory. Block number b of the grid (x fastest) has its shared memory and its exchange area in slot b & mask; the host lets only blocks run
+ * at the same time that have different slots. The initial contents of a slot do not matter. */
+struct ptx2spv_slots {
+    uint64_t address;      /* CUDA address, a multiple of PTX2SPV_SLOT_ALIGN */
+    uint32_t mask;         /* the number of slots, a power of two, minus one */
+    uint32_t stride_bytes; /* from one slot to the next: a multiple of PTX2SPV_SLOT_ALIGN */
+};
+#define PTX2SPV_SLOT_ALIGN 256
+
 struct ptx2spv_param {
     uint32_t offset, size, align; /* in bytes; offset in the parameter block */
 };
@@ -376,7 +394,8 @@ struct ptx2spv_kernel_info {
     uint8_t linear_block;        /* it must be launched one-dimensional, so that lanes match CUDA's lanes (Vulkan: always) */
     uint8_t uses_barrier;
     uint8_t uses_fault;
-    uint8_t uses_timer; /* reads struct ptx2spv_timer */
+    uint8_t uses_timer;       /* reads struct ptx2spv_timer */
+    uint8_t shared_in_memory; /* see struct ptx2spv_slots; uses_shared is then 0 */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */
@@ -385,6 +404,7 @@ struct ptx2spv_kernel_info {
      * towards the device's limit; PTX2SPV_SPEC_SHARED_WORDS does not include it. */
     uint32_t exchange_bytes, exchange_thread_bytes;
     uint32_t grid_param_offset, grid_thread_words; /* cooperative kernels: see struct ptx2spv_grid */
+    uint32_t slots_param_offset;                   /* if shared_in_memory */
 };
 
 /* A SPIR-V module with one entry point, "main". */

@@ -239,12 +239,13 @@ static enum ct_driver driver_of(const struct subject *subject, enum ct_device_ki
     return kind == CT_DEVICE_CPU ? CT_DRIVER_INTEL_CL_CPU : CT_DRIVER_INTEL_CL_GPU;
 }
 
-static void fill_workarounds(const struct subject *subject, struct ct_device_info *info)
+static void fill_driver(const struct subject *subject, struct ct_device_info *info)
 {
     char version[96];
 
     text(subject, CL_DRIVER_VERSION, version, sizeof version);
-    info->workarounds = ct_workarounds_of(driver_of(subject, info->kind), version);
+    info->driver_id = driver_of(subject, info->kind);
+    info->workarounds = ct_workarounds_of(info->driver_id, version);
 }
 
 static void fill_names(const struct subject *subject, struct ct_device_info *info)
@@ -412,7 +413,7 @@ bool ct_cl_device_examine(const struct ct_cl_api *api, cl_platform_id platform, 
     fill_places(&subject, out_info);
     fill_physical(&subject, out_info->kind, out);
     fill_capabilities(&subject, out, out_info);
-    fill_workarounds(&subject, out_info);
+    fill_driver(&subject, out_info);
     driver = find_driver(&subject, out_info->kind);
     out_info->thread_library = driver->thread_library;
     out_info->shared_threads = driver->shared_threads;

@@ -197,7 +197,7 @@ CUresult ct_cl_kernel_shape(const struct ct_launch *launch, struct ct_cl_dispatc
     if ((r = shape_block(launch, out)) != CUDA_SUCCESS || (r = shape_grid(launch, out)) != CUDA_SUCCESS)
         return r;
     all = shared + info->exchange_bytes + info->exchange_thread_bytes * (uint64_t)(out->local[0] * out->local[1] * out->local[2]);
-    if (all > kernel->device->info->shared_bytes)
+    if (!info->shared_in_memory && all > kernel->device->info->shared_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: %llu bytes of shared memory, the device has %u", kernel->name,
                        (unsigned long long)all, kernel->device->info->shared_bytes);
     out->kernel = launch->kernel;

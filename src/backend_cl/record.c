@@ -206,7 +206,12 @@ CUresult ct_cl_queue_fill(struct ct_queue *queue, struct ct_memory *dst, uint64_
 
 /* ---- launches ---- */
 
-static void write_arguments(const struct ct_launch *launch, const struct ct_cl_dispatch *dispatch)
+/* Consecutive blocks of a grid that may run at the same time. */
+struct piece {
+    uint32_t offset[3], count[3];
+};
+
+static void write_arguments(const struct ct_launch *launch, const struct ct_cl_dispatch *dispatch, const struct piece *piece)
 {
     const struct ptx2spv_kernel_info *info = ct_cl_kernel_info(launch->kernel);
     struct ptx2spv_opencl_block block = {
@@ -215,13 +220,14 @@ static void write_arguments(const struct ct_launch *launch, const struct ct_cl_d
     };
 
     memcpy(block.system.nctaid, launch->grid, sizeof block.system.nctaid);
+    memcpy(block.system.ctaid_offset, piece->offset, sizeof block.system.ctaid_offset);
     memcpy(block.ntid, launch->block, sizeof block.ntid);
     memcpy(dispatch->arguments, &block, sizeof block);
     if (!info->params_in_buffer && info->param_bytes)
         memcpy((char *)dispatch->arguments + PTX2SPV_OPENCL_PARAMS_OFFSET, launch->params, info->param_bytes);
 }
 
-CUresult ct_cl_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
+static CUresult launch_piece(struct ct_queue *queue, const struct ct_launch *launch, const struct piece *piece)
 {
     const struct ptx2spv_kernel_info *info = ct_cl_kernel_info(launch->kernel);
     size_t size = PTX2SPV_OPENCL_PARAMS_OFFSET + (info->params_in_buffer ? 0 : info->param_bytes);
@@ -232,11 +238,46 @@ CUresult ct_cl_queue_launch(struct ct_queue *queue, const struct ct_launch *laun
     if (r != CUDA_SUCCESS || (r = ct_cl_command_begin(queue)) != CUDA_SUCCESS ||
         (r = ct_cl_arguments_allocate(queue, size, &dispatch.arguments)) != CUDA_SUCCESS)
         return r;
-    write_arguments(launch, &dispatch);
+    for (int i = 0; i < 3; i++)
+        dispatch.global[i] = piece->count[i] * dispatch.local[i];
+    write_arguments(launch, &dispatch, piece);
     r = ct_cl_kernel_enqueue(&dispatch, queue->handle, &event);
     r = ct_cl_command_end(queue, r, event);
     ct_cl_arguments_mark_used(queue);
     return r;
+}
+
+static uint32_t min_u32(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Each slice of a kernel with slots is a command, since the queue runs one after the other. A slice consists of consecutive blocks. */
+static CUresult launch_slices(struct ct_queue *queue, const struct ct_launch *launch)
+{
+    const uint32_t *grid = launch->grid, columns = min_u32(grid[0], launch->slice_blocks);
+    const uint32_t rows = min_u32(grid[1], launch->slice_blocks / columns);
+    const uint32_t planes = min_u32(grid[2], launch->slice_blocks / columns / rows);
+    CUresult r = CUDA_SUCCESS;
+
+    for (uint32_t z = 0; z < grid[2]; z += planes)
+        for (uint32_t y = 0; y < grid[1]; y += rows)
+            for (uint32_t x = 0; x < grid[0] && r == CUDA_SUCCESS; x += columns) {
+                const struct piece piece = {{x, y, z},
+                                            {min_u32(columns, grid[0] - x), min_u32(rows, grid[1] - y), min_u32(planes, grid[2] - z)}};
+
+                r = launch_piece(queue, launch, &piece);
+            }
+    return r;
+}
+
+CUresult ct_cl_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
+{
+    const struct piece whole = {.count = {launch->grid[0], launch->grid[1], launch->grid[2]}};
+
+    if (launch->slice_blocks && launch->grid[0] && launch->grid[1] && launch->grid[2])
+        return launch_slices(queue, launch);
+    return launch_piece(queue, launch, &whole);
 }
 
 /* ---- timestamps ---- */

@@ -437,7 +437,8 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out->max_memory_bytes = properties.v11.maxMemoryAllocationSize;
     driver = find_driver(properties.v12.driverID, out->has);
     out->address_granule = driver->granule;
-    out_info->workarounds = ct_workarounds_of(driver_of(properties.v12.driverID), properties.v12.driverInfo);
+    out_info->driver_id = driver_of(properties.v12.driverID);
+    out_info->workarounds = ct_workarounds_of(out_info->driver_id, properties.v12.driverInfo);
     out_info->import_failures_are_sticky = (out_info->workarounds & CT_WORKAROUND(STICKY_IMPORT_FAILURES)) != 0;
     out_info->copies_by_kernel = driver->kernel;
     out->needs_host_store_refresh = driver->refresh || ct_config()->host_store_refresh;

@@ -141,7 +141,7 @@ static CUresult choose_constants(const struct ct_launch *launch, bool split, str
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: block of %u x %u x %u threads", kernel->name, launch->block[0], launch->block[1],
                            launch->block[2]);
     }
-    if (shared > device->shared_bytes)
+    if (!kernel->info.shared_in_memory && shared > device->shared_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: %llu bytes of shared memory, the device has %u", kernel->name,
                        (unsigned long long)shared, device->shared_bytes);
     out->value[PTX2SPV_SPEC_BLOCK_THREADS] = (uint32_t)threads;

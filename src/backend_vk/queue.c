@@ -79,7 +79,7 @@ void ct_vk_queue_destroy(struct ct_queue *queue)
 
 /* ---- the begin and end of a command ---- */
 
-static void record_barrier(const struct ct_backend_device *device, const struct ct_vk_batch *batch)
+void ct_vk_record_barrier(const struct ct_backend_device *device, VkCommandBuffer commands)
 {
     const VkPipelineStageFlags2 stages = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
     const VkAccessFlags2 writes = VK_ACCESS_2_SHADER_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
@@ -92,7 +92,7 @@ static void record_barrier(const struct ct_backend_device *device, const struct 
     };
     const VkDependencyInfo info = {.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .memoryBarrierCount = 1, .pMemoryBarriers = &barrier};
 
-    device->vk.vkCmdPipelineBarrier2(batch->commands, &info);
+    device->vk.vkCmdPipelineBarrier2(commands, &info);
 }
 
 /* Finds or begins the batch that takes the next command. */
@@ -150,7 +150,7 @@ CUresult ct_vk_command_begin_locked(struct ct_queue *queue, struct ct_vk_batch *
     ct_vk_scheduler_retire_locked(queue->device_queue);
     if ((r = make_room_locked(queue)) != CUDA_SUCCESS || (r = open_batch_locked(queue, &batch)) != CUDA_SUCCESS)
         return r;
-    record_barrier(queue->device, batch);
+    ct_vk_record_barrier(queue->device, batch->commands);
     batch->last_point = atomic_fetch_add_explicit(&queue->point, 1, memory_order_relaxed) + 1;
     batch->n_commands++;
     *out = batch;

@@ -155,6 +155,8 @@ uint64_t ct_vk_now_ns(void);
  * successful recording, whether the device is lost. */
 CUresult ct_vk_command_begin_locked(struct ct_queue *queue, struct ct_vk_batch **out);
 CUresult ct_vk_command_end_locked(struct ct_queue *queue, CUresult result);
+/* The barrier between two commands, for a command of several parts that must run one after the other. */
+void ct_vk_record_barrier(const struct ct_backend_device *device, VkCommandBuffer commands);
 
 CUresult ct_vk_queue_create(struct ct_backend_device *device, const struct ct_queue_desc *desc, struct ct_queue **out);
 void ct_vk_queue_destroy(struct ct_queue *queue);

@@ -201,12 +201,18 @@ struct dispatch {
     struct ct_vk_batch *batch;
     struct ct_vk_bound *bound; /* what the recording has bound */
     struct ct_vk_pipeline pipeline;
-    uint64_t groups; /* in this batch */
+    uint64_t groups;       /* in this batch */
+    uint32_t slice_blocks; /* of struct ct_launch; 0: any number of blocks may run at the same time */
     _Alignas(16) unsigned char push[CT_VK_MAX_PUSH_BYTES];
 };
 
-static bool needs_split(const struct ct_backend_device *device, const uint32_t grid[3])
+/* A kernel with slots always gets the form for split grids, since the number of slots is not known when it is prepared. */
+static bool needs_split(const struct ct_backend_device *device, const struct ct_launch *launch)
 {
+    const uint32_t *grid = launch->grid;
+
+    if (ct_vk_kernel_info(launch->kernel)->shared_in_memory)
+        return true;
     if (!grid[2])
         return false; /* find_variant rejects it */
     for (int i = 0; i < 3; i++)
@@ -216,9 +222,10 @@ static bool needs_split(const struct ct_backend_device *device, const uint32_t g
 }
 
 /* The maximum size of a piece in each dimension: x first, so that a piece consists of consecutive blocks in CUDA's order if possible. */
-static void choose_piece(const struct ct_backend_device *device, const uint32_t grid[3], uint32_t out[3])
+static void choose_piece(const struct dispatch *dispatch, const uint32_t grid[3], uint32_t out[3])
 {
-    uint64_t room = SUBMIT_GROUPS;
+    const struct ct_backend_device *device = dispatch->device;
+    uint64_t room = dispatch->slice_blocks ? dispatch->slice_blocks : SUBMIT_GROUPS;
 
     for (int i = 0; i < 3; i++) {
         uint32_t most = device->physical->max_group_count[i];
@@ -304,6 +311,8 @@ static CUresult dispatch_piece_locked(struct dispatch *dispatch, const uint32_t 
 
     if (r != CUDA_SUCCESS)
         return r;
+    if (dispatch->groups && dispatch->slice_blocks) /* the blocks use the slots of the slice before */
+        ct_vk_record_barrier(device, dispatch->commands);
     dispatch->groups += groups;
     device->vk.vkCmdPushConstants(dispatch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, at, 3 * sizeof *offset,
                                   offset);
@@ -322,7 +331,7 @@ static CUresult dispatch_split_locked(struct dispatch *dispatch, const uint32_t 
     uint32_t limit[3], at[3], count[3];
     CUresult r = CUDA_SUCCESS;
 
-    choose_piece(dispatch->device, grid, limit);
+    choose_piece(dispatch, grid, limit);
     for (at[2] = 0; at[2] < grid[2]; at[2] += count[2]) {
         count[2] = piece_of(grid[2], at[2], limit[2]);
         for (at[1] = 0; at[1] < grid[1]; at[1] += count[1]) {
@@ -338,19 +347,21 @@ static CUresult dispatch_split_locked(struct dispatch *dispatch, const uint32_t 
     return r;
 }
 
-static CUresult dispatch_grid_locked(struct dispatch *dispatch, const uint32_t grid[3])
+static CUresult dispatch_grid_locked(struct dispatch *dispatch, const struct ct_launch *launch)
 {
-    if (needs_split(dispatch->device, grid))
+    const uint32_t *grid = launch->grid;
+
+    if (needs_split(dispatch->device, launch))
         return dispatch_split_locked(dispatch, grid);
     dispatch->device->vk.vkCmdDispatch(dispatch->commands, grid[0], grid[1], grid[2]);
     return CUDA_SUCCESS;
 }
 
-static CUresult launch_locked(struct dispatch *dispatch, const uint32_t grid[3])
+static CUresult launch_locked(struct dispatch *dispatch, const struct ct_launch *launch)
 {
     CUresult r = dispatch_begin_locked(dispatch);
 
-    return r == CUDA_SUCCESS ? dispatch_grid_locked(dispatch, grid) : r;
+    return r == CUDA_SUCCESS ? dispatch_grid_locked(dispatch, launch) : r;
 }
 
 static CUresult find_variant(const struct ct_backend_device *device, const struct ct_launch *launch, const struct ct_kernel_variant **out)
@@ -359,7 +370,7 @@ static CUresult find_variant(const struct ct_backend_device *device, const struc
 
     if (!grid[0] || !grid[1] || !grid[2] || grid[0] > max[0] || grid[1] > max[1] || grid[2] > max[2])
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "grid of %u x %u x %u blocks", grid[0], grid[1], grid[2]);
-    return ct_vk_kernel_variant(launch, needs_split(device, grid), out);
+    return ct_vk_kernel_variant(launch, needs_split(device, launch), out);
 }
 
 CUresult ct_vk_kernel_prepare(const struct ct_launch *launch, const struct ct_kernel_variant **out)
@@ -380,9 +391,10 @@ CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *laun
     dispatch.pipeline = ct_vk_kernel_pipeline(launch->kernel, variant);
     dispatch.device = queue->device;
     dispatch.queue = queue;
+    dispatch.slice_blocks = launch->slice_blocks;
     fill_push_constants(launch, &dispatch);
     ct_mutex_lock(&queue->scheduler->lock);
-    r = ct_vk_command_end_locked(queue, launch_locked(&dispatch, launch->grid));
+    r = ct_vk_command_end_locked(queue, launch_locked(&dispatch, launch));
     ct_mutex_unlock(&queue->scheduler->lock);
     return r;
 }
@@ -397,11 +409,13 @@ CUresult ct_vk_record_launch(struct ct_backend_device *device, VkCommandBuffer c
     dispatch.queue = NULL;
     dispatch.commands = commands;
     dispatch.bound = bound;
+    dispatch.groups = 0;
+    dispatch.slice_blocks = launch->slice_blocks;
     fill_push_constants(launch, &dispatch);
     bind_changes(&dispatch);
-    if (needs_split(device, launch->grid)) /* each piece changes the constants */
+    if (needs_split(device, launch)) /* each piece changes the constants */
         bound->pipeline.layout = VK_NULL_HANDLE;
-    return dispatch_grid_locked(&dispatch, launch->grid);
+    return dispatch_grid_locked(&dispatch, launch);
 }
 
 /* ---- timestamps ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The `cuttle` command: lists the devices and their capabilities, the options, and the functions of the API. */
 #include "core/base/config.h"
+#include "core/device/device.h"
 #include "cuttle_api.h"
 #include "cuttle_workarounds.h"
 #include "core/base/process.h"
@@ -40,6 +41,14 @@ static void print_workarounds(uint32_t mask)
     printf("%s\n", mask ? "" : " none");
 }
 
+/* What CUDA promises, and up to which size of a block the device's own memory is used. */
+static void print_shared_memory(const struct ct_device *device)
+{
+    printf("  %-12s %d KiB for a block, %d by opt-in; blocks with up to %u KiB use the device's own, others device memory\n", "shared",
+           ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) / 1024,
+           ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) / 1024, device->info.shared_bytes / 1024);
+}
+
 static void print_device(const struct ct_device *device)
 {
     const struct ct_device_info *info = &device->info;
@@ -58,8 +67,8 @@ static void print_device(const struct ct_device *device)
     if (target->pointer_rule == PTX2SPV_POINTER_OR)
         printf(": 0x%llx", (unsigned long long)target->pointer_mask);
     printf("\n");
-    printf("  %-12s up to %u threads, %u KiB of shared memory, on %u multiprocessors\n", "blocks", info->max_block_threads,
-           info->shared_bytes / 1024, info->compute_units);
+    printf("  %-12s up to %u threads, on %u multiprocessors\n", "blocks", info->max_block_threads, info->compute_units);
+    print_shared_memory(device);
     printf("  %-12s subgroups of %u lanes, warp instructions %s\n", "warps", target->subgroup_size,
            target->warp_form != PTX2SPV_WARP_NATIVE ? "collective"
            : info->unproven_warps                   ? "native if a probe finds them right"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libFuzzer target: whole kernels. What the front end takes is compiled for a device, and the SPIR-V must be valid. The device and the form of
- * synchronization follow from a sum over the text, so that a saved input shows the same again.
+/* libFuzzer target: whole kernels. What the front end takes is compiled for a device, and the SPIR-V must be valid. The device and the forms of
+ * synchronization and of shared memory follow from a sum over the text, so that a saved input shows the same again.
  *
  * Half of the mutations work on words and lines of the text instead of bytes: they exchange a word for another one of the same text, and
  * copy, remove or exchange lines. So most texts are still PTX, with other operands, other types and another control flow. */
@@ -50,7 +50,12 @@ static const struct ptx2spv_target devices[] = {
 };
 enum { DEVICES = sizeof devices / sizeof *devices, SYNC_FORMS = PTX2SPV_SYNC_RESUMED + 1 };
 
-static struct ptx2spv_target choose_target(const uint8_t *bytes, size_t size)
+struct choice {
+    struct ptx2spv_target target;
+    enum ptx2spv_shared_form shared_form;
+};
+
+static struct choice choose(const uint8_t *bytes, size_t size)
 {
     struct ptx2spv_target target;
     uint32_t sum = 2166136261u; /* FNV-1a */
@@ -62,7 +67,7 @@ static struct ptx2spv_target choose_target(const uint8_t *bytes, size_t size)
     target.sync_form = sum / DEVICES % SYNC_FORMS;
     target.lockstep = sum / DEVICES / SYNC_FORMS % 4 == 0;
     target.workarounds = sum / DEVICES / SYNC_FORMS / 4 % 2 ? PTX2SPV_WORKAROUNDS : 0;
-    return target;
+    return (struct choice){target, (enum ptx2spv_shared_form)(sum / DEVICES / SYNC_FORMS / 8 % (PTX2SPV_SHARED_IN_MEMORY + 1))};
 }
 
 /* ---- one input ---- */
@@ -72,13 +77,13 @@ static void on_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnosti
     *(size_t *)user += strlen(diagnostic->text);
 }
 
-static void check_kernel(const struct ptx2spv_module *module, unsigned index, const struct ptx2spv_target *target)
+static void check_kernel(const struct ptx2spv_module *module, unsigned index, const struct choice *choice)
 {
     size_t seen = 0;
-    const struct ptx2spv_options options = {.on_diagnostic = on_diagnostic, .user = &seen};
+    const struct ptx2spv_options options = {.on_diagnostic = on_diagnostic, .user = &seen, .shared_form = choice->shared_form};
     struct ptx2spv_kernel kernel;
     char why[512];
-    const enum ptx2spv_status status = ptx2spv_kernel_compile(module, index, target, &options, &kernel);
+    const enum ptx2spv_status status = ptx2spv_kernel_compile(module, index, &choice->target, &options, &kernel);
 
     if (status == PTX2SPV_INTERNAL || (status != PTX2SPV_OK && status != PTX2SPV_OUT_OF_MEMORY && !seen))
         abort(); /* a fault of the compiler, or refused without a word */
@@ -93,13 +98,13 @@ static void check_kernel(const struct ptx2spv_module *module, unsigned index, co
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    const struct ptx2spv_target target = choose_target(bytes, size);
+    const struct choice choice = choose(bytes, size);
     const struct ptx2spv_options options = {0};
     struct ptx2spv_module *module = NULL;
 
     if (ptx2spv_module_create((const char *)bytes, size, &options, &module) == PTX2SPV_OK)
         for (unsigned i = 0; i < ptx2spv_module_kernel_count(module); i++)
-            check_kernel(module, i, &target);
+            check_kernel(module, i, &choice);
     ptx2spv_module_destroy(module);
     return 0;
 }

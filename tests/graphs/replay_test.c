@@ -377,6 +377,96 @@ static void kernels_that_take_long(void **state)
     ok(cuMemFree(out));
 }
 
+/* Threads exchange values through shared memory, whose size is given: of the last words, so that all of it is needed. */
+static const char ptx_reversing[] =
+    PTX_HEADER ".extern .shared .align 4 .b8 pool[];\n"
+               ".visible .entry reverse(.param .u64 data, .param .u32 last)\n{\n.reg .b32 %r<8>;\n.reg .b64 %d<3>;\n"
+               "ld.param.u64 %d1, [data];\nld.param.u32 %r1, [last];\nmov.u32 %r2, %tid.x;\nmov.u32 %r3, %ctaid.x;\n"
+               "shl.b32 %r4, %r3, 6;\nadd.u32 %r4, %r4, %r2;\nmul.wide.u32 %d2, %r4, 4;\nadd.u64 %d1, %d1, %d2;\n"
+               "ld.global.u32 %r5, [%d1];\nmov.u32 %r6, pool;\nadd.u32 %r6, %r6, %r1;\nshl.b32 %r7, %r2, 2;\nadd.u32 %r7, %r6, %r7;\n"
+               "st.shared.u32 [%r7], %r5;\nbar.sync 0;\nsub.u32 %r7, 63, %r2;\nshl.b32 %r7, %r7, 2;\nadd.u32 %r7, %r6, %r7;\n"
+               "ld.shared.u32 %r5, [%r7];\nadd.u32 %r5, %r5, %r3;\nst.global.u32 [%d1], %r5;\nret;\n}\n";
+
+enum { REVERSED_BLOCKS = 100, REVERSED_THREADS = 64, REVERSED_WORDS = REVERSED_BLOCKS * REVERSED_THREADS };
+
+static CUgraphNode add_reversing(CUgraph graph, CUfunction reverse, const CUgraphNode *after, CUdeviceptr data, unsigned shared_bytes)
+{
+    uint32_t last = shared_bytes - REVERSED_THREADS * 4;
+    void *list[] = {&data, &last};
+    const CUDA_KERNEL_NODE_PARAMS params = {.func = reverse,
+                                            .gridDimX = REVERSED_BLOCKS,
+                                            .gridDimY = 1,
+                                            .gridDimZ = 1,
+                                            .blockDimX = REVERSED_THREADS,
+                                            .blockDimY = 1,
+                                            .blockDimZ = 1,
+                                            .sharedMemBytes = shared_bytes,
+                                            .kernelParams = list};
+    CUgraphNode node;
+
+    ok(cuGraphAddKernelNode(&node, graph, after, after ? 1 : 0, &params));
+    return node;
+}
+
+static void check_reversed(CUdeviceptr data, unsigned times)
+{
+    static uint32_t words[REVERSED_WORDS];
+
+    ok(cuMemcpyDtoH(words, data, sizeof words));
+    for (uint32_t i = 0; i < REVERSED_WORDS; i++) {
+        const uint32_t block = i / REVERSED_THREADS, thread = i % REVERSED_THREADS;
+        const uint32_t from = times % 2 ? REVERSED_THREADS - 1 - thread : thread;
+
+        assert_int_equal(words[i], block * REVERSED_THREADS + from + times * block);
+    }
+}
+
+/* Of several sizes, in branches that may run side by side, in two graphs whose launches may, too. */
+static void kernels_with_shared_memory(void **state)
+{
+    enum { GRAPHS = 2, BRANCHES = 4, LENGTH = 30, LAUNCHES = 3 };
+    static uint32_t words[REVERSED_WORDS];
+    CUdeviceptr data[GRAPHS][BRANCHES];
+    CUgraphExec execs[GRAPHS];
+    CUstream streams[GRAPHS];
+    CUfunction reverse;
+    CUmodule module;
+
+    (void)state;
+    for (uint32_t i = 0; i < REVERSED_WORDS; i++)
+        words[i] = i;
+    ok(cuModuleLoadData(&module, ptx_reversing));
+    ok(cuModuleGetFunction(&reverse, module, "reverse"));
+    for (unsigned g = 0; g < GRAPHS; g++) {
+        CUgraph graph;
+
+        ok(cuStreamCreate(&streams[g], CU_STREAM_NON_BLOCKING));
+        ok(cuGraphCreate(&graph, 0));
+        for (unsigned branch = 0; branch < BRANCHES; branch++) {
+            CUgraphNode last = NULL;
+
+            ok(cuMemAlloc(&data[g][branch], sizeof words));
+            ok(cuMemcpyHtoD(data[g][branch], words, sizeof words));
+            for (unsigned i = 0; i < LENGTH; i++)
+                last = add_reversing(graph, reverse, last ? &last : NULL, data[g][branch], (1 + 10 * branch + g) << 10);
+        }
+        execs[g] = instantiate(graph);
+        ok(cuGraphDestroy(graph));
+    }
+    for (unsigned i = 0; i < LAUNCHES * GRAPHS; i++)
+        ok(cuGraphLaunch(execs[i % GRAPHS], streams[i % GRAPHS]));
+    for (unsigned g = 0; g < GRAPHS; g++) {
+        ok(cuStreamSynchronize(streams[g]));
+        for (unsigned branch = 0; branch < BRANCHES; branch++) {
+            check_reversed(data[g][branch], LAUNCHES * LENGTH);
+            ok(cuMemFree(data[g][branch]));
+        }
+        ok(cuGraphExecDestroy(execs[g]));
+        ok(cuStreamDestroy(streams[g]));
+    }
+    ok(cuModuleUnload(module));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +478,7 @@ int main(void)
         cmocka_unit_test(modules_are_unloaded),
         cmocka_unit_test(contexts_are_destroyed),
         cmocka_unit_test(kernels_that_take_long),
+        cmocka_unit_test(kernels_with_shared_memory),
     };
 
     return cmocka_run_group_tests_name("replays of graphs", tests, graphs_set_up, graphs_tear_down);

@@ -56,7 +56,11 @@ static const struct row {
     [PTX2SPV_WORKAROUND_INDEX_CONSTANT_CHOICES] = {&vulkan,
                                                    "setp.lt.u32 p0,r0,r1; selp.b32 r2,0x3f800000,0x80000000,p0; st.global.u32 [d0],r2;"},
     [PTX2SPV_WORKAROUND_INDEX_TRUNCATED_CLOCK] = {&clocks, "mov.u64 d1,%clock64; st.global.u64 [d0],d1;"},
-    [PTX2SPV_WORKAROUND_INDEX_HOISTED_LOADS] = {&vulkan, "ld.volatile.shared.u32 r2,[sh]; st.global.u32 [d0],r2;"},
+    /* because of the atomic, `slow-shared` leaves the shared memory where it is */
+    [PTX2SPV_WORKAROUND_INDEX_HOISTED_LOADS] = {&vulkan,
+                                                "atom.shared.add.u32 r3,[sh+4],1; ld.volatile.shared.u32 r2,[sh]; st.global.u32 [d0],r2;"},
+    [PTX2SPV_WORKAROUND_INDEX_SLOW_SHARED] = {&vulkan,
+                                              "st.shared.u32 [sh],r0; bar.sync 0; ld.shared.u32 r2,[sh+4]; st.global.u32 [d0],r2;"},
     [PTX2SPV_WORKAROUND_INDEX_LOST_SIGNS] =
         {&opencl, "neg.f32 f1,f0; bar.sync 0; add.f32 f2,f1,f0; st.global.f32 [d0],f2; st.global.f32 [d0+4],f1;"},
     [PTX2SPV_WORKAROUND_INDEX_PREDICATED_LOOPS] =
@@ -84,7 +88,7 @@ static void compile(const struct row *row, uint32_t workarounds, struct ptx2spv_
                                ".reg .pred p<4>; .reg .b16 h<4>; .reg .b32 r<16>; .reg .b64 d<4>; .reg .f32 f<4>;\n"
                                ".shared .align 16 .b8 sh[64];\n"
                                "ld.param.u64 d0,[out]; ld.param.u32 r0,[a]; ld.param.u32 r1,[b]; ld.param.f32 f0,[c];\n";
-    const struct ptx2spv_options options = {0};
+    const struct ptx2spv_options options = {.shared_form = PTX2SPV_SHARED_AS_NEEDED};
     struct ptx2spv_target target = *row->target;
     struct ptx2spv_module *module;
     char text[4096], why[512];

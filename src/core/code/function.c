@@ -22,6 +22,8 @@ static void free_function(struct ct_object *object)
     function->module->context->backend->kernels->destroy(function->image); /* its module was unloaded: no launch is pending */
     if (function->cooperative)
         ct_object_release(&function->cooperative->object);
+    if (function->in_memory)
+        ct_object_release(&function->in_memory->object);
     ct_object_release(&function->module->object);
     free(function->setup);
     free(function);
@@ -91,12 +93,20 @@ static void write_words(const struct ct_function *function, const struct ptx2spv
         fclose(file);
 }
 
+static enum ptx2spv_shared_form shared_form(const struct ct_function *function)
+{
+    const bool in_memory = function->is_in_memory || !strcmp(ct_config()->shared_memory, "device");
+
+    return in_memory ? PTX2SPV_SHARED_IN_MEMORY : PTX2SPV_SHARED_AS_NEEDED;
+}
+
 static CUresult translate(struct ct_function *function, const struct ptx2spv_target *target, struct ptx2spv_kernel *out)
 {
     struct ptx2spv_options options = ct_jit_compiler_options(NULL);
     enum ptx2spv_status status;
 
     options.cooperative = function->is_cooperative;
+    options.shared_form = shared_form(function);
     status = ptx2spv_kernel_compile(function->module->ptx, function->index, target, &options, out);
     if (status != PTX2SPV_OK)
         return ct_fail(ct_jit_result(status), "kernel %s could not be compiled: %s", function->decl->name, ptx2spv_status_string(status));
@@ -193,22 +203,34 @@ CUresult ct_function_compile(struct ct_function *function)
     return r;
 }
 
-CUresult ct_function_cooperative(struct ct_function *function, struct ct_function **out)
+/* A function that is the same kernel in another form, in one of the function's members. */
+static CUresult compile_form(struct ct_function *function, struct ct_function **place, struct ct_function **out)
 {
-    struct ct_function *cooperative;
+    struct ct_function *form;
     CUresult r;
 
     ct_mutex_lock(&function->module->lock);
-    cooperative = function->cooperative;
-    if (!cooperative && (cooperative = make_or_null(function->module, function->index)) != NULL) {
-        cooperative->is_cooperative = true;
-        function->cooperative = cooperative;
+    form = *place;
+    if (!form && (form = make_or_null(function->module, function->index)) != NULL) {
+        form->is_cooperative = function->is_cooperative || place == &function->cooperative;
+        form->is_in_memory = place == &function->in_memory;
+        *place = form;
     }
     ct_mutex_unlock(&function->module->lock);
-    if (!cooperative)
+    if (!form)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a function");
-    r = ct_function_compile(cooperative);
+    r = ct_function_compile(form);
     if (r == CUDA_SUCCESS)
-        *out = cooperative;
+        *out = form;
     return r;
+}
+
+CUresult ct_function_cooperative(struct ct_function *function, struct ct_function **out)
+{
+    return compile_form(function, &function->cooperative, out);
+}
+
+CUresult ct_function_in_memory(struct ct_function *function, struct ct_function **out)
+{
+    return compile_form(function, &function->in_memory, out);
 }

@@ -25,7 +25,9 @@ struct ct_function {
     atomic_int carveout;           /* percent, a hint; -1: none */
 
     bool is_cooperative;             /* compiled for cooperative launches: it is another function's `cooperative` */
+    bool is_in_memory;               /* its shared memory is in device memory: it is another function's `in_memory` */
     struct ct_function *cooperative; /* the same kernel for those; without a handle; NULL until needed; guarded by module->lock */
+    struct ct_function *in_memory;   /* likewise, with its shared memory in device memory; a cooperative function may have one, too */
     struct ct_launch_setup *setup;   /* of the launch functions of CUDA 2 (launch_setup.c); NULL until used; guarded by module->lock */
 };
 
@@ -41,6 +43,8 @@ void ct_function_release(struct ct_function *function); /* releases the result o
 CUresult ct_function_compile(struct ct_function *function);
 /* Returns the same kernel compiled for cooperative launches, borrowed from the function. Errors of ct_function_compile. */
 CUresult ct_function_cooperative(struct ct_function *function, struct ct_function **out);
+/* Likewise with its shared memory in device memory (struct ptx2spv_slots), for launches that need more than the device has. */
+CUresult ct_function_in_memory(struct ct_function *function, struct ct_function **out);
 bool ct_function_is_compiled(const struct ct_function *function);
 /* INVALID_VALUE: the attribute does not exist, or cannot be set to the value; NOT_SUPPORTED: clusters. May compile the function. */
 CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribute attribute, int *out);

@@ -88,6 +88,7 @@ unsigned ct_occupancy_blocks(const struct ct_function *function, unsigned block_
     if (dynamic_shared_bytes > ct_function_dynamic_shared_limit(function))
         return 0;
     shared += dynamic_shared_bytes; /* no overflow: both are within the device's limit */
+    shared += limit_of(function, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
     if (shared == 0)
         return blocks;
     shared = limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared;
@@ -118,7 +119,7 @@ void ct_occupancy_best_block(const struct ct_function *function, const struct ct
 size_t ct_occupancy_shared(const struct ct_function *function, unsigned blocks, unsigned block_threads)
 {
     size_t each = limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / blocks;
-    size_t used = ct_function_shared_base(function);
+    size_t used = ct_function_shared_base(function) + limit_of(function, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
     size_t limit = ct_function_dynamic_shared_limit(function);
 
     if (blocks > blocks_by_threads(function, block_threads) || each < used)

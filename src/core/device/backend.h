@@ -62,7 +62,8 @@ struct ct_image_limits {
 /* Properties of a device that are known without opening it. */
 struct ct_device_info {
     char name[256];
-    char driver[256]; /* human-readable driver name and version */
+    char driver[256];   /* human-readable driver name and version */
+    unsigned driver_id; /* enum ct_driver */
     enum ct_device_kind kind;
     uint8_t uuid[16], luid[8];
     uint32_t node_mask;
@@ -75,7 +76,7 @@ struct ct_device_info {
     uint32_t clock_khz, memory_clock_khz, memory_bus_bits; /* 0 unknown */
     uint32_t l2_bytes;                                     /* 0 unknown */
     uint32_t max_block_threads;
-    uint32_t shared_bytes; /* work-group memory of a block */
+    uint32_t shared_bytes; /* work-group memory of a block; kernels that need more have it in device memory (struct ptx2spv_slots) */
     uint32_t max_grid[3];  /* of one CUDA launch; the backend splits it if the device's own limit is lower */
     uint32_t copy_queues;  /* queues that copy concurrently with kernels */
     bool concurrent_kernels;
@@ -261,6 +262,7 @@ struct ct_launch {
     const struct ct_kernel_variant *variant; /* from kernels->prepare for this grid, block, shared memory; NULL: launch looks it up */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared_bytes;
+    uint32_t slice_blocks;   /* with info.shared_in_memory: at most this many blocks, consecutive ones, run at the same time */
     const void *params;      /* info.param_bytes bytes, copied during the call; unused with params_in_buffer */
     uint64_t params_address; /* with params_in_buffer: a CUDA address, valid until the launch's point is complete */
     ct_devaddr image, fault; /* as in struct ptx2spv_system_block; the image may also be a CUDA address */

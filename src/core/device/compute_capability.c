@@ -15,8 +15,8 @@
 #define DEFAULT_NUMBER 75
 
 static const struct ct_compute_capability rows[] = {
-#define CAPABILITY(number, blocks, threads, registers_sm, registers_block, ratio)                                                          \
-    {number, blocks, threads, registers_sm, registers_block, ratio},
+#define CAPABILITY(number, blocks, threads, registers_sm, registers_block, ratio, shared_sm, shared_block, shared_reserved)                \
+    {number, blocks, threads, registers_sm, registers_block, ratio, shared_sm << 10, shared_block << 10, shared_reserved << 10},
 #include "compute_capability.def"
 };
 

@@ -6,6 +6,7 @@
 struct ct_compute_capability {
     unsigned number;                                                /* ten times the capability */
     unsigned blocks, threads, registers_sm, registers_block, ratio; /* compute_capability.def */
+    unsigned shared_sm, shared_block, shared_reserved;              /* the same, in bytes */
 };
 
 /* The one named by CUTTLE_COMPUTE_CAPABILITY; if that is invalid a warning is logged once and the default is used. Any thread. */

@@ -20,6 +20,7 @@ struct ct_spares;
 struct ct_heap;
 struct ct_array_group;
 struct ct_print;
+struct ct_recorded_slots;
 struct ct_running;
 
 /* Functions of a device's higher-level parts that lower-level files call. They are set when the device is set up. */
@@ -90,6 +91,7 @@ struct ct_context {
     _Atomic(struct ct_context_local *) locals;                /* context_local.c */
     _Atomic(struct ct_heap *) heap;                           /* heap.c; NULL until a module that allocates is loaded */
     _Atomic(struct ct_print *) print;                         /* print.c; NULL until a module that prints is loaded */
+    _Atomic(struct ct_recorded_slots *) recorded_slots;       /* graph/recorded_slots.c; NULL until a recording needs them */
     void (*_Atomic flush_prints)(struct ct_context *context); /* writes their output; NULL: no kernel prints */
     size_t limits[CU_LIMIT_MAX];
     _Atomic CUfunc_cache cache_config;

@@ -28,11 +28,6 @@ static int block_depth(const struct ct_device_info *info)
     return block_threads(info) < 64 ? block_threads(info) : 64;
 }
 
-static int shared_without_opt_in(const struct ct_device_info *info)
-{
-    return clamp_to_int(info->shared_bytes < CT_SHARED_BYTES_WITHOUT_OPT_IN ? info->shared_bytes : CT_SHARED_BYTES_WITHOUT_OPT_IN);
-}
-
 static int has_copy_queue(const struct ct_device_info *info)
 {
     return info->copy_queues > 0;

@@ -7,6 +7,7 @@
 #include "core/command/command.h"
 #include "core/launch/recordings.h"
 #include "graph_recording.h"
+#include "recorded_slots.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,7 @@ struct chunk {
 
 /* A phase. */
 struct part {
-    bool is_replayed;
+    bool is_replayed, uses_slots; /* uses_slots: one of the items does */
     size_t first, count;          /* items */
     size_t first_chunk, n_chunks; /* if it is replayed */
     struct ct_module **modules;   /* borrowed from the functions of the items; each once */
@@ -138,18 +139,20 @@ static void add_module(struct part *part, struct ct_module *module)
     part->modules[part->n_modules++] = module;
 }
 
-/* The modules of the kernels, and a name for all of them. There is room for the modules. */
+/* The modules of the kernels, a name for all of them, and whether they use slots. There is room for the modules. */
 static void describe(const struct ct_graph_plan *plan, struct part *part)
 {
     const char *first = NULL;
     size_t kernels = 0;
 
     part->n_modules = 0;
+    part->uses_slots = false;
     for (size_t i = part->first; i < part->first + part->count; i++) {
         struct ct_function *function = plan->items[i].recorded.function;
 
         if (!function)
             continue;
+        part->uses_slots |= plan->items[i].recorded.uses_slots;
         first = first ? first : function->decl->name;
         kernels++;
         add_module(part, function->module);
@@ -287,6 +290,14 @@ static bool update_items(struct ct_graph_plan *plan, struct ct_stream *stream)
 
 /* ---- recording ---- */
 
+/* Whether the item has to wait for those before it in its phase: for another level, or for the slots, which any of its level may use. */
+static bool needs_barrier(const struct ct_graph_plan *plan, size_t index)
+{
+    const struct item *item = &plan->items[index];
+
+    return index && item[-1].at.phase == item->at.phase && (item[-1].at.level != item->at.level || item->recorded.uses_slots);
+}
+
 static CUresult record_items(const struct ct_graph_plan *plan, const struct chunk *chunk, struct ct_recording *recording,
                              struct ct_stream *stream)
 {
@@ -295,7 +306,7 @@ static CUresult record_items(const struct ct_graph_plan *plan, const struct chun
     for (size_t i = chunk->first; i < chunk->first + chunk->count && r == CUDA_SUCCESS; i++) {
         const struct item *item = &plan->items[i];
 
-        if (i && item[-1].at.phase == item->at.phase && item[-1].at.level != item->at.level)
+        if (needs_barrier(plan, i))
             plan->recordings.backend->recordings->barrier(recording);
         r = ct_recorded_node_record(&item->recorded, &item->node->params, recording, stream);
     }
@@ -370,7 +381,7 @@ static bool is_valid(const struct ct_graph_plan *plan, const struct part *part, 
     return is_valid;
 }
 
-static CUresult replay(const struct ct_graph_plan *plan, const struct part *part, struct ct_stream *stream)
+static CUresult enqueue_replay(const struct ct_graph_plan *plan, const struct part *part, struct ct_stream *stream)
 {
     const struct ct_replay arguments = {plan->recordings.list + part->first_chunk, part->modules, (unsigned)part->n_chunks, part->n_modules,
                                         part->name};
@@ -381,6 +392,19 @@ static CUresult replay(const struct ct_graph_plan *plan, const struct part *part
         r = ct_stream_enqueue(stream, &(struct ct_command){.kind = CT_COMMAND_REPLAY, .replay = arguments});
     ct_address_uses_end(uses);
     return r;
+}
+
+static CUresult replay(const struct ct_graph_plan *plan, const struct part *part, struct ct_stream *stream)
+{
+    CUresult r, ended;
+
+    if (!part->uses_slots)
+        return enqueue_replay(plan, part, stream);
+    if ((r = ct_recorded_slots_begin(stream)) != CUDA_SUCCESS)
+        return r;
+    r = enqueue_replay(plan, part, stream);
+    ended = ct_recorded_slots_end(stream);
+    return r == CUDA_SUCCESS ? ended : r;
 }
 
 CUresult ct_graph_plan_launch(struct ct_graph_exec *exec, struct ct_stream *stream)

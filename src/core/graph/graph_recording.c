@@ -6,8 +6,7 @@
 #include "core/base/config.h"
 #include "core/pool/kept_block.h"
 #include "graph_exec.h"
-
-#include <string.h>
+#include "recorded_slots.h"
 
 /* ---- kernels ---- */
 
@@ -29,9 +28,19 @@ static bool takes_kernel(struct ct_recorded_node *out, const struct ct_node_para
         return false;
     if (init_launch(&command, out->function, params, room) == CUDA_SUCCESS) {
         takes = ct_launch_is_recordable(&command, stream->context);
+        out->uses_slots = command.runs->info.shared_in_memory;
         ct_launch_command_finish(&command);
     }
     return takes;
+}
+
+static CUresult record_with_slots(const struct ct_launch_command *command, struct ct_recording *recording)
+{
+    struct ct_context *context = command->function->module->context;
+    struct ptx2spv_slots slots = ct_launch_plan_slots(context, &command->runs->info, &command->shape);
+    CUresult r = ct_recorded_slots_take(context, ct_launch_slots_bytes(&slots), &slots.address);
+
+    return r == CUDA_SUCCESS ? ct_launch_record(recording, command, &slots) : r;
 }
 
 static CUresult record_kernel(const struct ct_recorded_node *recorded, const struct ct_node_params *params, struct ct_recording *recording)
@@ -42,7 +51,7 @@ static CUresult record_kernel(const struct ct_recorded_node *recorded, const str
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_launch_record(recording, &command);
+    r = recorded->uses_slots ? record_with_slots(&command, recording) : ct_launch_record(recording, &command, NULL);
     ct_launch_command_finish(&command);
     return r;
 }

@@ -12,6 +12,7 @@ enum ct_recorded_kind { CT_RECORDED_NOTHING, CT_RECORDED_KERNEL, CT_RECORDED_COP
 struct ct_recorded_node {
     enum ct_recorded_kind kind;     /* NOTHING: it has to be enqueued */
     struct ct_function *function;   /* of a KERNEL; retained */
+    bool uses_slots;                /* the KERNEL's shared memory is in recorded_slots.h */
     struct ct_memory_launch memory; /* of a COPY or FILL, and the same as a launch, without its parameters */
     struct ct_launch launch;
 };

@@ -24,6 +24,7 @@ struct cooperative {
     const char *name;          /* borrowed: the kernel exists until the launch is complete */
     struct ct_backing control; /* struct ptx2spv_grid, then the parameters */
     struct ct_backing states;
+    struct ct_backing slots; /* struct ptx2spv_slots: the blocks save and restore them with their state */
     struct ct_launch launch;
     bool may_wait;
 };
@@ -34,6 +35,7 @@ static void destroy(struct cooperative *job)
     job->context->backend->queues->destroy(job->queue);
     ct_backing_destroy(job->context, &job->control);
     ct_backing_destroy(job->context, &job->states);
+    ct_backing_destroy(job->context, &job->slots);
     free(job);
 }
 
@@ -106,11 +108,25 @@ static void place_params(struct cooperative *job, const struct ptx2spv_kernel_in
 {
     unsigned char *to = (unsigned char *)job->control.host + PARAMS_OFFSET;
 
-    memset(to, 0, info->param_bytes);
+    memset(to + param_bytes, 0, info->grid_param_offset - param_bytes);
     memcpy(to, params, param_bytes);
     memcpy(to + info->grid_param_offset, &job->control.address, sizeof job->control.address);
     job->launch.params = to;
     job->launch.params_address = job->control.address + PARAMS_OFFSET;
+}
+
+/* The job has its own slots, since its dispatches are not in the stream's queue. */
+static CUresult make_slots(struct cooperative *job, const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
+{
+    struct ptx2spv_slots slots = ct_launch_plan_slots(job->context, info, shape);
+    CUresult r = ct_backing_create_device(job->context, ct_launch_slots_bytes(&slots), PTX2SPV_SLOT_ALIGN, &job->slots);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    slots.address = job->slots.address;
+    memcpy((unsigned char *)job->control.host + PARAMS_OFFSET + info->slots_param_offset, &slots, sizeof slots);
+    job->launch.slice_blocks = slots.mask + 1;
+    return CUDA_SUCCESS;
 }
 
 static CUresult make(struct ct_context *context, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const char *name,
@@ -132,6 +148,8 @@ static CUresult make(struct ct_context *context, const struct ct_launch_code *co
         ct_running_add(&job->running, context->device, job->queue);
     if (r == CUDA_SUCCESS)
         r = make_memory(job, code->info, shape);
+    if (r == CUDA_SUCCESS && code->info->shared_in_memory)
+        r = make_slots(job, code->info, shape);
     if (r == CUDA_SUCCESS)
         *out = job;
     else

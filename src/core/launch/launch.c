@@ -75,11 +75,9 @@ CUresult ct_launch_check_shape(const struct ct_function *function, const struct 
     return check_shape(function, &complete);
 }
 
-/* Includes the shared memory through which threads exchange data on devices without native warp instructions: info->exchange_*. */
-static CUresult check_shared(const struct ct_function *function, const struct ptx2spv_kernel_info *info, unsigned dynamic_bytes,
-                             unsigned block_threads)
+/* Against CUDA's limits. What the device itself has is irrelevant: ct_launch_needs_slots. */
+static CUresult check_shared(const struct ct_function *function, unsigned dynamic_bytes)
 {
-    uint64_t exchange = info->exchange_bytes + (uint64_t)info->exchange_thread_bytes * block_threads;
     unsigned limit = ct_function_dynamic_shared_limit(function);
     unsigned base = ct_function_shared_base(function);
     unsigned total = (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
@@ -90,10 +88,6 @@ static CUresult check_shared(const struct ct_function *function, const struct pt
     if ((uint64_t)base + dynamic_bytes > total)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u and %u bytes of shared memory; at most %u", function->decl->name, base,
                        dynamic_bytes, total);
-    if (base + dynamic_bytes + exchange > total)
-        return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
-                       "kernel %s: its warp instructions need %llu bytes of shared memory in addition to %u; at most %u",
-                       function->decl->name, (unsigned long long)exchange, base + dynamic_bytes, total);
     return CUDA_SUCCESS;
 }
 
@@ -166,12 +160,18 @@ CUresult ct_launch_pack_params(const struct ct_function *function, void **params
 }
 
 /* Records on a stream between begin and end. `params` are packed, info->param_bytes of them; they are copied. */
-static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape, const void *params,
-                       const char *name)
+static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
+                       unsigned char *params, const char *name)
 {
     const struct ct_context *context = stream->context;
     struct ct_launch launch = ct_launch_of(code, shape);
 
+    if (code->info->shared_in_memory) {
+        CUresult r = ct_launch_place_slots(stream, code, shape, params, &launch.slice_blocks);
+
+        if (r != CUDA_SUCCESS)
+            return r;
+    }
     launch.params = params;
     launch.fault = context->fault->memory->address;
     if (code->info->params_in_buffer) {
@@ -225,16 +225,16 @@ static CUresult check_room(const struct ct_function *function, const struct ct_l
 /* Does all checks that do not depend on the parameters. *out: the function to run. */
 static CUresult prepare(struct ct_function *function, const struct ct_launch_shape *shape, struct ct_function **out)
 {
-    unsigned threads = block_threads_of(shape);
     CUresult r;
 
     *out = function;
     if ((r = check_shape(function, shape)) != CUDA_SUCCESS || (r = ct_function_compile(function)) != CUDA_SUCCESS ||
-        (r = check_shared(function, &function->info, shape->dynamic_shared_bytes, threads)) != CUDA_SUCCESS || !shape->cooperative)
+        (r = check_shared(function, shape->dynamic_shared_bytes)) != CUDA_SUCCESS)
         return r;
-    if ((r = check_room(function, shape)) != CUDA_SUCCESS || (r = ct_function_cooperative(function, out)) != CUDA_SUCCESS)
+    if (shape->cooperative &&
+        ((r = check_room(function, shape)) != CUDA_SUCCESS || (r = ct_function_cooperative(function, out)) != CUDA_SUCCESS))
         return r;
-    return check_shared(function, &(*out)->info, shape->dynamic_shared_bytes, threads);
+    return ct_launch_needs_slots(*out, shape) ? ct_function_in_memory(*out, out) : CUDA_SUCCESS;
 }
 
 CUresult ct_launch_check(struct ct_function *function, const struct ct_launch_shape *shape)
@@ -253,11 +253,12 @@ CUresult ct_launch_check(struct ct_function *function, const struct ct_launch_sh
 static CUresult take_params(struct ct_launch_command *command, void **params, void **extra, unsigned char *room)
 {
     const struct ct_function *function = command->function;
+    const uint32_t needed = command->runs->info.param_bytes; /* at least those of the declaration */
 
-    command->owns_params = function->decl->param_bytes > CT_LAUNCH_ROOM_BYTES;
-    command->params = command->owns_params ? malloc(function->decl->param_bytes) : room;
+    command->owns_params = needed > CT_LAUNCH_ROOM_BYTES;
+    command->params = command->owns_params ? malloc(needed) : room;
     if (!command->params)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", function->decl->param_bytes);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%u bytes of parameters", needed);
     return ct_launch_pack_params(function, params, extra, command->params);
 }
 
@@ -288,18 +289,26 @@ void ct_launch_command_finish(struct ct_launch_command *command)
 
 /* ---- execution ---- */
 
+static struct ct_launch_code code_of(const struct ct_launch_command *command)
+{
+    return (struct ct_launch_code){
+        .image = command->runs->image,
+        .info = &command->runs->info,
+        .variables = {command->function->module->image_address}, /* the CUDA address: kernels may store pointers into it */
+        .variant = command->variant,
+    };
+}
+
 static CUresult record_command(struct ct_stream *stream, const struct ct_launch_command *command)
 {
     const struct ct_module *module = command->function->module;
     const char *name = command->function->decl->name;
-    struct ct_launch_code code = {.image = command->runs->image, .info = &command->runs->info, .variant = command->variant};
+    const struct ct_launch_code code = code_of(command);
     CUresult r = ct_stream_begin(stream);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (module->image_address)
-        code.variables = (ct_devaddr){module->image_address}; /* the CUDA address: kernels may store pointers into it */
-    if (!atomic_load(&module->loaded))                        /* with the stream locked: see module.c */
+    if (!atomic_load(&module->loaded)) /* with the stream locked: see module.c */
         r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module has been unloaded", name);
     else if (command->shape.cooperative)
         r = ct_launch_record_cooperative(stream, &code, &command->shape, command->params, command->function->decl);
@@ -343,12 +352,17 @@ bool ct_launch_is_recordable(const struct ct_launch_command *command, const stru
            fits_into_a_recording(&command->shape);
 }
 
-CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command)
+CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command,
+                          const struct ptx2spv_slots *slots_or_null)
 {
     const struct ct_module *module = command->function->module;
-    const struct ct_launch_code code = {.image = command->runs->image, .variables = {module->image_address}, .variant = command->variant};
+    const struct ct_launch_code code = code_of(command);
     struct ct_launch launch = ct_launch_of(&code, &command->shape);
 
+    if (slots_or_null) {
+        memcpy(command->params + code.info->slots_param_offset, slots_or_null, sizeof *slots_or_null);
+        launch.slice_blocks = slots_or_null->mask + 1;
+    }
     launch.params = command->params;
     launch.fault = module->context->fault->memory->address;
     return module->context->backend->recordings->launch(recording, &launch);

@@ -2,7 +2,7 @@
 /* Launching kernels. */
 #ifndef CT_CORE_LAUNCH_H
 #define CT_CORE_LAUNCH_H
-/* Parts: cooperative.c, launch_attributes.c. */
+/* Parts: cooperative.c, launch_attributes.c, launch_slots.c. */
 
 #include "core/code/function.h"
 #include "core/stream/event.h"
@@ -24,7 +24,7 @@ CUresult ct_launch_pack_params(const struct ct_function *function, void **params
 /* A launch with its arguments validated, its parameters packed and its kernel compiled. */
 struct ct_launch_command {
     struct ct_function *function; /* borrowed: the caller retains it until the command is finished */
-    struct ct_function *runs;     /* `function`, or its variant compiled for cooperative launches, borrowed from it */
+    struct ct_function *runs;     /* `function`, or the same kernel in the form that the launch needs, borrowed from it */
     struct ct_launch_shape shape;
     const struct ct_kernel_variant *variant; /* compiled for the shape, or NULL */
     unsigned char *params;                   /* packed */
@@ -43,7 +43,9 @@ CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_comm
 
 /* Whether ct_launch_record can record the launch for replays in streams of the context. */
 bool ct_launch_is_recordable(const struct ct_launch_command *command, const struct ct_context *context);
-CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command);
+/* slots_or_null: those of a kernel with info.shared_in_memory. */
+CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command,
+                          const struct ptx2spv_slots *slots_or_null);
 
 /* Returns r. Unless r is success it logs a warning that the kernel was not launched, and the reason: programs that ignore errors would use
  * its results or timings as if it had run. For the entry points; the reason is the last ct_fail message since ct_log_forget_failure. */
@@ -76,6 +78,22 @@ static inline struct ct_launch ct_launch_of(const struct ct_launch_code *code, c
         .dynamic_shared_bytes = shape->dynamic_shared_bytes,
     };
 }
+
+/* launch_slots.c. Whether the launch needs more shared memory than the device has, so that the kernel must run in
+ * the form of ct_function_in_memory. The function is compiled. */
+bool ct_launch_needs_slots(const struct ct_function *function, const struct ct_launch_shape *shape);
+/* The number and size of the slots for a launch, without their address. */
+struct ptx2spv_slots ct_launch_plan_slots(const struct ct_context *context, const struct ptx2spv_kernel_info *info,
+                                          const struct ct_launch_shape *shape);
+static inline uint64_t ct_launch_slots_bytes(const struct ptx2spv_slots *slots)
+{
+    return ((uint64_t)slots->mask + 1) * slots->stride_bytes;
+}
+
+/* Between begin and end: takes the stream's memory for slots, fewer if there is too little memory, and stores them in the packed parameters.
+ * *out_slice_blocks: as in struct ct_launch. OUT_OF_MEMORY. */
+CUresult ct_launch_place_slots(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
+                               unsigned char *params, uint32_t *out_slice_blocks);
 
 /* cooperative.c: a cooperative launch, between begin and end, of a kernel from ct_function_cooperative that outlives the stream's
  * work. `params`: those of the declaration, without the additional parameter. OUT_OF_MEMORY. */

@@ -19,6 +19,7 @@
 #include "core/device/deferred_work.h"
 #include "core/device/device.h"
 #include "core/graph/capture_state.h"
+#include "core/graph/recorded_slots.h"
 #include "core/launch/recordings.h"
 #include "core/code/heap.h"
 #include "core/code/print.h"
@@ -70,6 +71,7 @@ static void drop_parts(struct ct_context *context)
     ct_captures_end_in_context(context);
     ct_streams_await_all(context);
     ct_recordings_forget(context);
+    ct_recorded_slots_destroy(context);
     ct_events_destroy_all(context);
     ct_memory_pools_forget(context); /* before the queues are destroyed, whose progress the pools query */
     ct_streams_destroy_all(context);

@@ -71,6 +71,8 @@ static void apply_options(struct ct_device *device)
         target->sync_form = PTX2SPV_SYNC_RESUMED;
     else if (!strcmp(ct_config()->sync, "predicated"))
         target->sync_form = PTX2SPV_SYNC_PREDICATED;
+    if (!strcmp(ct_config()->shared_memory, "native"))
+        target->workarounds &= ~(uint32_t)PTX2SPV_WORKAROUND_SLOW_SHARED;
     target->lockstep = ct_config()->lockstep;
 }
 

@@ -17,6 +17,7 @@ int ct_stream_clamp_priority(const struct ct_device *device, int priority);
 
 struct ct_capture_part;
 struct ct_stream_ring;
+struct ct_stream_slots;
 struct ct_stream_worker;
 
 /*   LIVE ──cuStreamDestroy, or its thread ends──> DOOMED ──its work is complete──> FINISHED
@@ -38,6 +39,7 @@ struct ct_stream {
     struct ct_mutex lock;            /* serializes recording; only calls that record into this stream take it (base/locks.h) */
     struct ct_running running;       /* the launches in `queue` */
     struct ct_stream_ring *ring;     /* host-visible memory for parameters and staging, recycled when its point is complete */
+    struct ct_stream_slots *slots;   /* shared memory that is in device memory; NULL until it is first needed; guarded by lock */
     struct ct_stream_worker *worker; /* runs host functions; NULL until it is first needed */
     atomic_int sync_policy;          /* CUsynchronizationPolicy: how threads wait for the stream */
     uint64_t seen_legacy_point;      /* the legacy stream's point that this stream already waits for; guarded by lock */

@@ -10,6 +10,7 @@
 #include "core/device/green_context.h"
 #include "stream_record.h"
 #include "stream_ring.h"
+#include "stream_slots.h"
 #include "stream_worker.h"
 
 #include <assert.h>
@@ -34,9 +35,11 @@ static void finish(struct ct_stream *stream)
     ct_running_remove(&stream->running);
     ct_stream_worker_destroy(stream->worker);
     ct_stream_ring_destroy(stream->ring);
+    ct_stream_slots_destroy(stream->slots);
     ct_stream_backend(stream)->queues->destroy(stream->queue);
     stream->worker = NULL;
     stream->ring = NULL;
+    stream->slots = NULL;
     stream->queue = NULL;
 }
 

@@ -53,6 +53,25 @@ struct ct_fn *ct_fn_create(struct ct_compilation *compilation, const struct ptx_
     return fn;
 }
 
+uint32_t ct_fn_add_param(struct ct_fn *fn, uint32_t size_bytes)
+{
+    const uint32_t offset = (fn->param_bytes + 7) / 8 * 8;
+
+    fn->param_bytes = offset + size_bytes;
+    return offset;
+}
+
+bool ct_fn_uses_shared(const struct ct_fn *fn)
+{
+    if (fn->shared_bytes || fn->uses_dynamic_shared || fn->exchange_words || fn->exchange_thread_words)
+        return true;
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (insn->space == CT_SPACE_SHARED)
+                return true;
+    return false;
+}
+
 struct ct_block *ct_block_create(struct ct_fn *fn)
 {
     struct ct_block *block = CT_ARENA_NEW(&fn->compilation->arena, struct ct_block);

@@ -247,6 +247,9 @@ struct ct_fn {
     bool uses_shared, linear_block;                 /* set by emit: struct ptx2spv_kernel_info */
     bool cooperative;           /* compiled for cooperative launches: there is one more parameter, the address of a struct ptx2spv_grid */
     uint32_t grid_param_offset; /* offset of that parameter */
+    bool shared_in_memory;      /* set by shared_slots.c: there is one more parameter, a struct ptx2spv_slots */
+    uint32_t slots_param_offset;
+    uint32_t param_bytes;       /* of the parameter block, with the additional parameters */
     uint32_t grid_thread_words; /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
     bool uses_dynamic_shared, uses_barrier, uses_fault, uses_timer, params_in_buffer;
     /* structured form */
@@ -320,6 +323,10 @@ void ct_fn_remove_unreachable(struct ct_fn *fn); /* renumbers the blocks; afterw
 void ct_fn_detach_entry(struct ct_fn *fn);
 void ct_fn_compute_rpo(struct ct_fn *fn);
 void ct_fn_compute_dominators(struct ct_fn *fn);
+/* Adds a parameter that the kernel's declaration does not have; returns its offset, a multiple of 8. */
+uint32_t ct_fn_add_param(struct ct_fn *fn, uint32_t size_bytes);
+/* Whether the kernel has shared memory or an exchange area. */
+bool ct_fn_uses_shared(const struct ct_fn *fn);
 void ct_fn_compute_loops(struct ct_fn *fn); /* needs a reducible graph */
 /* The blocks in reverse postorder, in scratch memory; valid until the graph changes. */
 struct ct_block **ct_fn_rpo_blocks(struct ct_fn *fn, uint32_t *count);

@@ -119,7 +119,7 @@ static bool check_insn(struct ct_fn *fn, const struct ct_insn *insn)
         return lacks(fn, insn->where, "64-bit floating point");
     if (insn->op == CT_OP_ATOM && ptx_type_bits(insn->type) == 64) {
         const bool global = insn->space == CT_SPACE_GLOBAL || insn->space == CT_SPACE_GENERIC;
-        const bool shared = insn->space == CT_SPACE_SHARED || insn->space == CT_SPACE_GENERIC;
+        const bool shared = insn->space == CT_SPACE_SHARED || (insn->space == CT_SPACE_GENERIC && !fn->shared_in_memory);
 
         if (global && !target->atomic_int64_global)
             return lacks(fn, insn->where, "64-bit atomic operations on global memory");
@@ -144,7 +144,7 @@ static bool check_target(struct ct_fn *fn)
 
     if (!target->int64)
         return lacks(fn, fn->source->where, "64-bit integers");
-    if (fn->shared_bytes > target->shared_bytes)
+    if (!fn->shared_in_memory && fn->shared_bytes > target->shared_bytes)
         return ct_error(fn->compilation, fn->source->where, PTX2SPV_TARGET_LACKS,
                         "%s: %" PRIu32 " bytes of shared memory, but a block of the device has at most %" PRIu32, fn->name,
                         fn->shared_bytes, target->shared_bytes);
@@ -166,10 +166,10 @@ struct job {
     struct ptx2spv_kernel kernel; /* its words are in the compilation's arena */
 };
 
-static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
+static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
 {
     *info = (struct ptx2spv_kernel_info){
-        .param_bytes = fn->cooperative ? fn->grid_param_offset + (uint32_t)sizeof(uint64_t) : job->decl->param_bytes,
+        .param_bytes = fn->param_bytes,
         .params_in_buffer = fn->params_in_buffer,
         .uses_shared = fn->uses_shared,
         .uses_dynamic_shared = fn->uses_dynamic_shared,
@@ -177,6 +177,8 @@ static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2
         .uses_barrier = fn->uses_barrier,
         .uses_fault = fn->uses_fault,
         .uses_timer = fn->uses_timer,
+        .shared_in_memory = fn->shared_in_memory,
+        .slots_param_offset = fn->slots_param_offset,
         .static_shared_bytes = fn->shared_bytes,
         .dynamic_shared_offset = fn->dynamic_shared_offset,
         .local_bytes = fn->local_bytes,
@@ -191,21 +193,22 @@ static void fill_info(const struct job *job, const struct ct_fn *fn, struct ptx2
 static enum ptx2spv_status compile(struct job *job)
 {
     struct ct_compilation *compilation = &job->compilation;
-    const bool cooperative = compilation->options.cooperative;
-    const uint64_t params_end = ((uint64_t)job->decl->param_bytes + 7) / 8 * 8, extra = cooperative ? sizeof(uint64_t) : 0;
-    const uint64_t push_bytes = PTX2SPV_PARAMS_OFFSET + (cooperative ? params_end + extra : job->decl->param_bytes);
     struct ct_fn *fn = ct_fn_create(compilation, job->module->syntax, job->source, job->target);
     enum ptx2spv_status status;
 
-    fn->cooperative = cooperative;
-    fn->grid_param_offset = cooperative ? (uint32_t)params_end : 0;
-    fn->params_in_buffer = push_bytes > job->target->push_constant_bytes;
-    if (!ct_fn_run_passes(fn, NULL) || !check_target(fn))
+    fn->param_bytes = job->decl->param_bytes;
+    fn->cooperative = compilation->options.cooperative;
+    if (fn->cooperative)
+        fn->grid_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
+    if (!ct_fn_run_passes(fn, NULL))
+        return compilation->status;
+    fn->params_in_buffer |= (uint64_t)PTX2SPV_PARAMS_OFFSET + fn->param_bytes > job->target->push_constant_bytes;
+    if (!check_target(fn))
         return compilation->status;
     ct_fn_compute_defs(fn);
     status = ct_emit_spirv(fn, &job->kernel);
     if (status == PTX2SPV_OK)
-        fill_info(job, fn, &job->kernel.info);
+        fill_info(fn, &job->kernel.info);
     return status;
 }
 

@@ -135,21 +135,10 @@ void ct_gen_insn(struct ct_gen *g, const struct ct_insn *insn)
 /* Checks those requirements against the target that no single instruction checks. */
 static bool check_target(struct ct_gen *g)
 {
-    if (g->fn->shared_bytes > g->target->shared_bytes)
+    if (!g->fn->shared_in_memory && g->fn->shared_bytes > g->target->shared_bytes)
         ct_gen_refuse(g, PTX2SPV_TARGET_LACKS, "the kernel has %u bytes of shared memory, the device %u", g->fn->shared_bytes,
                       g->target->shared_bytes);
     return !g->failed;
-}
-
-static bool uses_shared(const struct ct_fn *fn)
-{
-    if (fn->shared_bytes || fn->uses_dynamic_shared || fn->exchange_words || fn->exchange_thread_words)
-        return true;
-    for (uint32_t b = 0; b < fn->blocks.n; b++)
-        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (insn->space == CT_SPACE_SHARED)
-                return true;
-    return false;
 }
 
 void ct_gen_code(struct ct_gen *g)
@@ -176,7 +165,7 @@ enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
         g.where = fn->source->where;
     if (!check_target(&g))
         return fn->compilation->status;
-    fn->uses_shared = uses_shared(fn);
+    fn->uses_shared = !fn->shared_in_memory && ct_fn_uses_shared(fn);
     g.hides_signs = ct_gen_must_hide_signs(fn);
     g.has_wide_words = ct_gen_wants_wide_words(fn);
     g.words_view = ct_gen_words_view(fn);

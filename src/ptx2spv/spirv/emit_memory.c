@@ -74,7 +74,7 @@ struct arm {
 static bool may_lie_in(const struct ct_gen *g, const struct ct_dispatch *dispatch, enum ct_space space)
 {
     if (space == CT_SPACE_SHARED)
-        return g->fn->shared_bytes || g->fn->uses_dynamic_shared;
+        return !g->fn->shared_in_memory && (g->fn->shared_bytes || g->fn->uses_dynamic_shared);
     return g->fn->local_bytes && !dispatch->never_local;
 }
 
