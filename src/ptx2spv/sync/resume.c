@@ -19,30 +19,43 @@
  *
  * Every register that lives through `post` needs a phi there with an operand for each point. In kernels with many points, the number of
  * these registers is therefore kept independent of the number of points: a thread waits at one point at a time, so all points share the
- * registers that carry operands to the evaluations and results from them, and coalesce.c merges the kernel's own registers. */
+ * registers that carry operands to the evaluations and results from them, and coalesce.c merges the kernel's own registers. Points whose
+ * instructions then differ in nothing but the values of these registers are a group, which has one posting and one evaluation. That is for
+ * Vulkan only: on OpenCL such code sends Intel's compiler for GPUs (IGC 1.0.12504) into an endless recursion. */
 #include "sync.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-enum { KIND_ENDED = 0xffff, KIND_ACTIVEMASK = 0x8000, MANY_POINTS = 64, OPERANDS_MAX = 4, RESULTS_MAX = 2 };
+enum { KIND_ENDED = 0xffff, KIND_ACTIVEMASK = 0x8000, MANY_POINTS = 32, MANY_POINTS_OPENCL = 64, OPERANDS_MAX = 4, RESULTS_MAX = 2 };
 
-struct shared_point {
-    struct ct_insn *insn;                          /* a copy with the shared registers as operands and results */
+/* Points with the same posting and evaluation. Without shared registers each point is a group of its own. */
+struct group {
+    struct ct_insn *insn;                          /* of its points; with shared registers a copy, whose operands and results they are */
+    const struct ct_insn *constants[OPERANDS_MAX]; /* operands that are the same constant at all points: what makes it */
+    uint32_t kind;                                 /* kind_of its points */
+    struct ct_block *posting, *evaluation;
+};
+
+struct point {
+    struct ct_insn *insn;
     const struct ct_insn *constants[OPERANDS_MAX]; /* operands that are constants: what makes them */
+    uint32_t group;                                /* index */
 };
 
 struct resume {
     struct ct_fn *fn;
     struct ct_exchange *x;
     struct ct_arena *scratch;
-    CT_VEC(struct ct_insn *) points;    /* points.v[i] is point number i + 1 */
-    bool shares_registers;              /* there are many points: */
-    CT_VEC(struct shared_point) shared; /* like points */
+    CT_VEC(struct point) points; /* points.v[i] is point number i + 1 */
+    CT_VEC(struct group) groups;
+    bool shares_code;      /* points form groups */
+    bool shares_registers; /* there are many points: */
     ct_value operands[OPERANDS_MAX][CT_W_64 + 1], results[RESULTS_MAX][CT_W_64 + 1];
-    CT_VEC(uint32_t) kinds;             /* the first point of each kind but activemask */
-    CT_VEC(struct ct_block *) segments; /* segments.v[i]: where the thread continues after point i; 0 is the start */
-    CT_VEC(struct ct_block *) evaluations;
-    uint32_t barriers; /* mask of the barrier numbers in use */
+    CT_VEC(uint32_t) kinds;                /* the first point of each kind but activemask */
+    CT_VEC(struct ct_block *) segments;    /* segments.v[i]: where the thread continues after point i; 0 is the start */
+    CT_VEC(struct ct_block *) evaluations; /* like segments */
+    uint32_t barriers;                     /* mask of the barrier numbers in use */
     bool votes;
     bool counts;                  /* there are barriers with a thread count */
     bool ends_early;              /* threads may end in several places */
@@ -62,12 +75,12 @@ static ct_value constant_predicate(struct ct_cursor *at, bool value)
 /* Points of the same kind are the same instruction with the same qualifiers; the lanes of one mask must agree in that. */
 static uint32_t kind_of(const struct resume *rs, uint32_t point)
 {
-    const struct ct_insn *insn = rs->points.v[point - 1];
+    const struct ct_insn *insn = rs->points.v[point - 1].insn;
 
     if (insn->op == CT_OP_ACTIVEMASK)
         return KIND_ACTIVEMASK + point;
     for (uint32_t i = 0; i < rs->kinds.n; i++) {
-        const struct ct_insn *other = rs->points.v[rs->kinds.v[i] - 1];
+        const struct ct_insn *other = rs->points.v[rs->kinds.v[i] - 1].insn;
 
         if (other->op == insn->op && other->mode == insn->mode && other->type == insn->type && other->operation == insn->operation)
             return rs->kinds.v[i];
@@ -75,13 +88,52 @@ static uint32_t kind_of(const struct resume *rs, uint32_t point)
     return point;
 }
 
-static void wait_at(struct ct_cursor *at, struct resume *rs, uint32_t point)
+/* ---- groups ---- */
+
+/* Whether the same ones exist, and have the same widths. */
+static bool are_alike(const struct ct_fn *fn, const ct_value *a, const ct_value *b, uint32_t n)
 {
-    if (rs->waits_for_grid)
-        ct_assign(at, rs->spins, constant_predicate(at, point <= rs->points.n && rs->points.v[point - 1]->op == CT_OP_YIELD));
-    ct_assign(at, rs->point, ct_const32(at, point));
-    ct_assign(at, rs->ready, constant_predicate(at, false));
-    ct_cursor_jump(at, rs->post);
+    bool alike = true;
+
+    for (uint32_t i = 0; i < n && alike; i++)
+        alike = !a[i].i == !b[i].i && (!a[i].i || ct_width_of_value(fn, a[i]) == ct_width_of_value(fn, b[i]));
+    return alike;
+}
+
+/* Whether the instructions differ in the values of their operands and results only. Each ACTIVEMASK has a kind of its own. */
+static bool have_same_code(const struct ct_fn *fn, const struct ct_insn *a, const struct ct_insn *b)
+{
+    return a->op == b->op && a->mode == b->mode && a->type == b->type && a->operation == b->operation && a->n_operands == b->n_operands &&
+           a->n_results == b->n_results && are_alike(fn, a->operands, b->operands, a->n_operands) &&
+           are_alike(fn, a->results, b->results, a->n_results) && a->op != CT_OP_ACTIVEMASK;
+}
+
+/* The point joins a group; operands that are another constant at it are none of the group's constants. */
+static bool join(const struct resume *rs, struct group *group, const struct point *point)
+{
+    if (!rs->shares_code || !have_same_code(rs->fn, group->insn, point->insn))
+        return false;
+    for (uint32_t i = 0; i < point->insn->n_operands; i++)
+        if (group->constants[i] && (!point->constants[i] || point->constants[i]->imm != group->constants[i]->imm))
+            group->constants[i] = NULL;
+    return true;
+}
+
+static void make_groups(struct resume *rs)
+{
+    for (uint32_t i = 0; i < rs->points.n; i++) {
+        struct point *point = &rs->points.v[i];
+        struct group *group;
+
+        for (point->group = 0; point->group < rs->groups.n; point->group++)
+            if (join(rs, &rs->groups.v[point->group], point))
+                break;
+        if (point->group < rs->groups.n)
+            continue;
+        group = CT_PUSH(rs->scratch, &rs->groups);
+        *group = (struct group){.insn = point->insn, .kind = kind_of(rs, i + 1), .evaluation = ct_block_create(rs->fn)};
+        memcpy(group->constants, point->constants, sizeof group->constants);
+    }
 }
 
 /* ---- shared registers ---- */
@@ -95,55 +147,53 @@ static ct_value shared_register(struct resume *rs, ct_value *of_width, ct_value 
     return of_width[width];
 }
 
-/* `writers`: by value, the last instruction before this one that wrote it. */
-static void add_shared(struct resume *rs, const struct ct_insn *insn, const struct ct_insn *const *writers)
+/* Replaces the group's instruction by a copy with the shared registers. */
+static void share_registers(struct resume *rs, struct group *group)
 {
-    struct shared_point *point = CT_PUSH(rs->scratch, &rs->shared);
+    const struct ct_insn *insn = group->insn;
     struct ct_insn *copy = ct_insn_create(rs->fn, insn->op, insn->type, insn->n_results, insn->n_operands);
     const struct ct_insn lists = *copy;
 
     *copy = *insn;
     copy->results = lists.results;
     copy->operands = lists.operands;
-    point->insn = copy;
-    for (uint32_t i = 0; i < insn->n_operands; i++) {
-        const struct ct_insn *writer = writers[insn->operands[i].i];
-
-        if (writer && writer->block == insn->block && writer->op == CT_OP_CONST)
-            point->constants[i] = writer;
-        else if (insn->operands[i].i)
+    for (uint32_t i = 0; i < insn->n_operands; i++)
+        if (insn->operands[i].i && !group->constants[i])
             copy->operands[i] = shared_register(rs, rs->operands[i], insn->operands[i]);
-    }
     for (uint32_t i = 0; i < insn->n_results; i++)
         if (insn->results[i].i)
             copy->results[i] = shared_register(rs, rs->results[i], insn->results[i]);
+    group->insn = copy;
+    group->posting = rs->shares_code ? ct_block_create(rs->fn) : NULL;
 }
 
-static void share_operands(struct ct_cursor *at, const struct resume *rs, uint32_t point)
+/* Where the thread stops. */
+static void share_operands(struct ct_cursor *at, const struct resume *rs, const struct point *point)
 {
-    const struct ct_insn *insn = rs->points.v[point - 1], *shared = rs->shared.v[point - 1].insn;
+    const struct group *group = &rs->groups.v[point->group];
 
-    for (uint32_t i = 0; i < insn->n_operands; i++)
-        if (shared->operands[i].i)
-            ct_assign(at, shared->operands[i], insn->operands[i]);
+    for (uint32_t i = 0; i < point->insn->n_operands; i++)
+        if (point->insn->operands[i].i && !group->constants[i])
+            ct_assign(at, group->insn->operands[i], point->insn->operands[i]);
 }
 
 /* Where the thread continues. */
-static void take_shared_results(struct ct_cursor *at, const struct resume *rs, uint32_t point)
+static void take_shared_results(struct ct_cursor *at, const struct resume *rs, const struct point *point)
 {
-    const struct ct_insn *insn = rs->points.v[point - 1], *shared = rs->shared.v[point - 1].insn;
+    const struct group *group = &rs->groups.v[point->group];
 
-    for (uint32_t i = 0; i < insn->n_results; i++)
-        if (shared->results[i].i)
-            ct_assign(at, insn->results[i], shared->results[i]);
+    for (uint32_t i = 0; i < point->insn->n_results; i++)
+        if (point->insn->results[i].i)
+            ct_assign(at, point->insn->results[i], group->insn->results[i]);
 }
 
-static const struct ct_insn *repeat_shared_constants(struct ct_cursor *at, const struct shared_point *point)
+/* The group's instruction, with its constants made here. */
+static const struct ct_insn *instruction_of(struct ct_cursor *at, const struct resume *rs, const struct group *group)
 {
-    for (uint32_t i = 0; i < point->insn->n_operands; i++)
-        if (point->constants[i])
-            point->insn->operands[i] = ct_emit_const(at, ct_width_at(at, point->constants[i]->results[0]), point->constants[i]->imm);
-    return point->insn;
+    for (uint32_t i = 0; rs->shares_registers && i < group->insn->n_operands; i++)
+        if (group->constants[i])
+            group->insn->operands[i] = ct_emit_const(at, ct_width_at(at, group->constants[i]->results[0]), group->constants[i]->imm);
+    return group->insn;
 }
 
 /* ---- what a thread does before it waits ---- */
@@ -171,23 +221,39 @@ static void post_kind(struct ct_cursor *at, struct resume *rs, ct_value value)
     ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_KIND), value);
 }
 
-static void post_point(struct ct_cursor *at, struct resume *rs, uint32_t point)
+static void wait_at(struct ct_cursor *at, struct resume *rs, uint32_t point)
 {
-    const struct ct_insn *insn = rs->points.v[point - 1];
+    if (rs->waits_for_grid)
+        ct_assign(at, rs->spins, constant_predicate(at, point <= rs->points.n && rs->points.v[point - 1].insn->op == CT_OP_YIELD));
+    ct_assign(at, rs->point, ct_const32(at, point));
+    ct_assign(at, rs->ready, constant_predicate(at, false));
+}
 
+static void post_insn(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t kind)
+{
     if (insn->op == CT_OP_BARRIER) {
         post_kind(at, rs, ct_const32(at, 0));
         count_arrival(at, insn);
     } else if (ct_is_warp_op(insn->op)) {
         ct_exchange_post(at, rs->x, insn);
         ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_MASK), ct_exchange_mask(at, insn));
-        post_kind(at, rs, ct_const32(at, kind_of(rs, point)));
+        post_kind(at, rs, ct_const32(at, kind));
     } else {
         post_kind(at, rs, ct_const32(at, 0)); /* a loop that spins, or CONVERGE: all threads that are there in the same iteration */
     }
+}
+
+static void stop_at(struct ct_cursor *at, struct resume *rs, uint32_t number)
+{
+    const struct point *point = &rs->points.v[number - 1];
+    const struct group *group = &rs->groups.v[point->group];
+
+    if (!group->posting)
+        post_insn(at, rs, point->insn, group->kind);
     if (rs->shares_registers)
         share_operands(at, rs, point);
-    wait_at(at, rs, point);
+    wait_at(at, rs, number);
+    ct_cursor_jump(at, group->posting ? group->posting : rs->post);
 }
 
 static void end_thread(struct resume *rs, struct ct_block *block)
@@ -200,6 +266,7 @@ static void end_thread(struct resume *rs, struct ct_block *block)
     ct_exchange_atomic(&at, PTX_OR, ct_exchange_lanes_word(&at, rs->x->warp), bit);
     ct_exchange_atomic(&at, PTX_ADD, ct_exchange_ended_word(&at), ct_const32(&at, 1));
     wait_at(&at, rs, rs->points.n + 1);
+    ct_cursor_jump(&at, rs->post);
 }
 
 /* ---- whether all threads have arrived that a thread waits for ---- */
@@ -264,14 +331,14 @@ static void evaluate_barrier(struct ct_cursor *at, struct resume *rs, const stru
 }
 
 /* activemask: the lanes that reached this very point in the same iteration. */
-static void evaluate_activemask(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t point)
+static void evaluate_activemask(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t kind)
 {
     const ct_value here = ct_copy(at, ct_const32(at, 0));
     struct ct_lane_loop loop;
     ct_value same, bit;
 
     ct_lane_loop_begin(at, rs->x->lanes_of_warp, &loop);
-    same = ct_equals(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_KIND, loop.lane), kind_of(rs, point));
+    same = ct_equals(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_KIND, loop.lane), kind);
     bit = ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), loop.lane);
     ct_assign(at, here, ct_or(at, here, ct_select(at, same, bit, ct_const32(at, 0))));
     ct_lane_loop_end(at, &loop);
@@ -280,7 +347,7 @@ static void evaluate_activemask(struct ct_cursor *at, struct resume *rs, const s
 }
 
 /* Whether all lanes of the mask that have not ended wait at a point of the same kind with the same mask. */
-static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t point)
+static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t kind)
 {
     const ct_value mask = ct_exchange_mask(at, insn);
     const ct_value ended = ct_exchange_load(at, ct_exchange_lanes_word(at, rs->x->warp));
@@ -291,7 +358,7 @@ static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const stru
     ct_value differs;
 
     ct_lane_loop_begin(at, members, &loop);
-    differs = ct_or(at, ct_xor_imm(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_KIND, loop.lane), kind_of(rs, point)),
+    differs = ct_or(at, ct_xor_imm(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_KIND, loop.lane), kind),
                     ct_xor(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_MASK, loop.lane), mask));
     ct_assign(at, missing, ct_or(at, missing, differs));
     ct_lane_loop_end(at, &loop);
@@ -303,22 +370,39 @@ static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const stru
         ct_assign(at, rs->clear, constant_predicate(at, true));
 }
 
-static void make_evaluation(struct resume *rs, uint32_t point)
+static void make_posting(struct resume *rs, const struct group *group)
 {
-    const struct ct_insn *insn = rs->points.v[point - 1];
-    struct ct_cursor at = {.fn = rs->fn, .block = rs->evaluations.v[point], .where = insn->where};
+    struct ct_cursor at = {.fn = rs->fn, .block = group->posting, .where = group->insn->where};
 
-    if (rs->shares_registers)
-        insn = repeat_shared_constants(&at, &rs->shared.v[point - 1]);
+    post_insn(&at, rs, instruction_of(&at, rs, group), group->kind);
+    ct_cursor_jump(&at, rs->post);
+}
+
+static void make_evaluation(struct resume *rs, const struct group *group)
+{
+    struct ct_cursor at = {.fn = rs->fn, .block = group->evaluation, .where = group->insn->where};
+    const struct ct_insn *insn = instruction_of(&at, rs, group);
+
     if (insn->op == CT_OP_BARRIER)
         evaluate_barrier(&at, rs, insn);
     else if (insn->op == CT_OP_ACTIVEMASK)
-        evaluate_activemask(&at, rs, insn, point);
+        evaluate_activemask(&at, rs, insn, group->kind);
     else if (ct_is_warp_op(insn->op))
-        evaluate_warp_op(&at, rs, insn, point);
+        evaluate_warp_op(&at, rs, insn, group->kind);
     else
         ct_assign(&at, rs->ready, constant_predicate(&at, true));
     ct_cursor_jump(&at, rs->after);
+}
+
+static void make_code_of_groups(struct resume *rs)
+{
+    for (uint32_t i = 0; i < rs->groups.n; i++) {
+        const struct group *group = &rs->groups.v[i];
+
+        if (group->posting)
+            make_posting(rs, group);
+        make_evaluation(rs, group);
+    }
 }
 
 /* ---- cutting ---- */
@@ -332,11 +416,18 @@ static void note_barrier(struct resume *rs, const struct ct_insn *insn, const st
     rs->barriers |= is_constant ? 1u << (writer->imm % CT_MAX_BARRIERS) : (1u << CT_MAX_BARRIERS) - 1;
 }
 
+/* `writers`: by value, the last instruction before this one that wrote it. */
 static void add_point(struct resume *rs, struct ct_insn *insn, const struct ct_insn *const *writers)
 {
-    *CT_PUSH(rs->scratch, &rs->points) = insn;
-    if (rs->shares_registers)
-        add_shared(rs, insn, writers);
+    struct point *point = CT_PUSH(rs->scratch, &rs->points);
+
+    point->insn = insn;
+    for (uint32_t i = 0; i < insn->n_operands; i++) {
+        const struct ct_insn *writer = writers[insn->operands[i].i];
+
+        if (writer && writer->block == insn->block && writer->op == CT_OP_CONST)
+            point->constants[i] = writer;
+    }
     if (kind_of(rs, rs->points.n) == rs->points.n)
         *CT_PUSH(rs->scratch, &rs->kinds) = rs->points.n;
 }
@@ -349,20 +440,23 @@ static void arrive_only(struct resume *rs, struct ct_insn *insn)
     ct_insn_remove(insn);
 }
 
+static bool is_point(const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_YIELD || (ct_is_sync(insn->op) && !(insn->op == CT_OP_BARRIER && insn->mode == PTX_MODE_ARRIVE));
+}
+
 static void collect_insn(struct resume *rs, struct ct_insn *insn, const struct ct_insn *const *writers)
 {
-    if (!ct_is_sync(insn->op) && insn->op != CT_OP_YIELD)
-        return;
     if (insn->op == CT_OP_BARRIER) {
         note_barrier(rs, insn, insn->operands[0].i ? writers[insn->operands[0].i] : NULL);
         rs->counts |= has_count(insn);
     }
     rs->votes |= insn->op == CT_OP_VOTE;
     rs->waits_for_grid |= rs->fn->cooperative && insn->op == CT_OP_YIELD;
-    if (insn->op == CT_OP_BARRIER && insn->mode == PTX_MODE_ARRIVE)
-        arrive_only(rs, insn);
-    else
+    if (is_point(insn))
         add_point(rs, insn, writers);
+    else if (insn->op == CT_OP_BARRIER)
+        arrive_only(rs, insn);
 }
 
 static void collect_points(struct resume *rs)
@@ -387,16 +481,17 @@ static void cut_at_points(struct resume *rs)
     struct ct_cutter cutter = {0};
 
     for (uint32_t point = 1; point <= rs->points.n; point++) {
-        struct ct_insn *insn = rs->points.v[point - 1];
+        struct ct_insn *insn = rs->points.v[point - 1].insn;
         struct ct_cursor at = {.fn = rs->fn, .where = insn->where};
 
         ct_cutter_go_to(&cutter, insn);
         at.block = insn->block;
         *CT_PUSH(rs->scratch, &rs->segments) = ct_cutter_cut(rs->fn, &cutter, insn);
         if (rs->shares_registers)
-            take_shared_results(&(struct ct_cursor){.fn = rs->fn, .block = insn->block, .before = insn, .where = insn->where}, rs, point);
+            take_shared_results(&(struct ct_cursor){.fn = rs->fn, .block = insn->block, .before = insn, .where = insn->where}, rs,
+                                &rs->points.v[point - 1]);
         ct_insn_remove(insn);
-        post_point(&at, rs, point);
+        stop_at(&at, rs, point);
     }
     ct_cutter_finish(&cutter);
 }
@@ -520,26 +615,22 @@ static void prepare_for_grid(struct resume *rs)
     rs->grid = (struct ct_grid_blocks){rs->head, ct_block_create(rs->fn), ct_block_create(rs->fn), ct_block_create(rs->fn)};
 }
 
-/* The switches over the points also have a case for the first segment, and one for threads that have ended. They are refused before memory
- * is spent on them. */
-static bool check_points(const struct resume *rs)
+/* The number of points, in *out. The switches over them also have a case for the first segment, and one for threads that have ended. Kernels
+ * with too many are refused before memory is spent on them. */
+static bool count_points(struct ct_fn *fn, uint32_t *out)
 {
     const uint32_t most = CT_SWITCH_TARGETS_MAX - 2;
-
-    return rs->points.n <= most ||
-           ct_error(rs->fn->compilation, rs->points.v[most]->where, PTX2SPV_UNSUPPORTED,
-                    "%s: %" PRIu32 " barriers and warp instructions are not supported: there may be at most %" PRIu32, rs->fn->name,
-                    rs->points.n, most);
-}
-
-static bool has_many_points(const struct ct_fn *fn)
-{
+    const struct ct_insn *beyond = NULL;
     uint32_t n = 0;
 
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            n += ct_is_sync(insn->op) || insn->op == CT_OP_YIELD;
-    return n >= MANY_POINTS;
+            if (is_point(insn) && n++ == most)
+                beyond = insn;
+    *out = n;
+    return !beyond ||
+           ct_error(fn->compilation, beyond->where, PTX2SPV_UNSUPPORTED,
+                    "%s: %" PRIu32 " barriers and warp instructions are not supported: there may be at most %" PRIu32, fn->name, n, most);
 }
 
 bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
@@ -549,7 +640,10 @@ bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
     struct ct_block *entry;
     uint32_t n;
 
-    rs.shares_registers = has_many_points(fn);
+    if (!count_points(fn, &n))
+        return false;
+    rs.shares_registers = n >= (fn->target->dialect == PTX2SPV_VULKAN ? MANY_POINTS : MANY_POINTS_OPENCL);
+    rs.shares_code = rs.shares_registers && fn->target->dialect == PTX2SPV_VULKAN;
     if (rs.shares_registers)
         ct_coalesce_registers(fn);
     ct_fn_compute_preds(fn);
@@ -563,23 +657,23 @@ bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
     rs.clear = ct_value_create(fn, CT_W_PRED);
     *CT_PUSH(rs.scratch, &rs.segments) = ct_block_split(fn, entry, entry->first);
     collect_points(&rs);
-    if (!check_points(&rs))
-        return false;
     if (rs.waits_for_grid)
         prepare_for_grid(&rs);
     at = (struct ct_cursor){.fn = fn, .block = entry, .where = fn->source->where};
     ct_exchange_begin(&at, x);
+    make_groups(&rs);
+    for (uint32_t i = 0; i < rs.groups.n && rs.shares_registers; i++)
+        share_registers(&rs, &rs.groups.v[i]);
     cut_at_points(&rs);
     n = fn->blocks.n;
     for (uint32_t b = 0; b < n; b++)
         if (fn->blocks.v[b]->last && (fn->blocks.v[b]->last->op == CT_OP_RET || fn->blocks.v[b]->last->op == CT_OP_EXIT))
             end_thread(&rs, fn->blocks.v[b]);
     *CT_PUSH(rs.scratch, &rs.evaluations) = rs.after;
-    for (uint32_t i = 1; i <= rs.points.n; i++)
-        *CT_PUSH(rs.scratch, &rs.evaluations) = ct_block_create(fn);
+    for (uint32_t i = 0; i < rs.points.n; i++)
+        *CT_PUSH(rs.scratch, &rs.evaluations) = rs.groups.v[rs.points.v[i].group].evaluation;
     *CT_PUSH(rs.scratch, &rs.evaluations) = rs.after; /* for threads that have ended */
-    for (uint32_t i = 1; i <= rs.points.n; i++)
-        make_evaluation(&rs, i);
+    make_code_of_groups(&rs);
     make_iteration(&rs);
     make_head(&at, &rs);
     if (rs.waits_for_grid)
