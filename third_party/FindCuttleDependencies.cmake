@@ -9,6 +9,7 @@
 #   SPIRV::Tools      spirv-tools           2023.1    tests (optional)
 #   OpenCL::Headers   opencl-headers        3.0~2023  backend_cl (optional; headers only: the loader is opened at run time)
 #   uthash::uthash    uthash-dev            2.3       core
+#   xxHash::headers   libxxhash-dev         0.8.1     core (disk cache; headers only: compiled into core/base/hash.c)
 #   LZ4::LZ4          liblz4-dev            1.9.4     core (fat binaries, decompression)
 #   Zstd::Zstd        libzstd-dev           1.5.4     core (fat binaries)
 #   ZLIB::ZLIB        zlib1g-dev            1.2.13    core (decompression)
@@ -33,6 +34,7 @@ cuttle_header_target(Vulkan::Headers vulkan/vulkan_core.h libvulkan-dev)
 cuttle_header_target(volk::headers volk.h libvulkan-volk-dev)
 cuttle_header_target(SPIRV::Headers spirv/unified1/spirv.h spirv-headers)
 cuttle_header_target(uthash::uthash uthash.h uthash-dev)
+cuttle_header_target(xxHash::headers xxhash.h libxxhash-dev)
 
 # Optional ones: what needs them is left out, and says so.
 find_path(CUTTLE_OpenCL__Headers_INCLUDE CL/cl.h)

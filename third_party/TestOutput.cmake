@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# What no test may print, whatever its exit status is. Every folder with tests says include(TestOutput); the top folder checks that.
+# What every test has in its environment, and what no test may print, whatever its exit status is. Every folder with tests says include(TestOutput); the top folder checks that.
+#
+# Tests compile their kernels, and keep none in the user's folder: CUDA_CACHE_DISABLE=1. Those of the cache itself unset it.
 #
 # Messages of the Vulkan validation layer fail each test that switches it on (CUTTLE_VALIDATE=1, INTEROP_VALIDATE=1), wherever in its
 # processes they arise, and however late: objects that were forgotten are reported when their device is destroyed. The library logs all
@@ -12,6 +14,7 @@ function(cuttle_watch_test_output)
   foreach(test ${tests})
     get_property(environment TEST ${test} PROPERTY ENVIRONMENT)
     set_property(TEST ${test} APPEND PROPERTY FAIL_REGULAR_EXPRESSION "GROUP TEARDOWN")
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT CUDA_CACHE_DISABLE=1)
     if(environment MATCHES "(CUTTLE|INTEROP)_VALIDATE=1")
       set_property(TEST ${test} APPEND PROPERTY FAIL_REGULAR_EXPRESSION "${CUTTLE_VALIDATION_MESSAGE}")
       if(environment MATCHES "CUTTLE_LOG(_FILE)?=")

@@ -15,7 +15,8 @@
 extern "C" {
 #endif
 
-/* Changes whenever the output for any input may change; part of every cache key. */
+/* Changes when the output for existing input changes in a way that matters to users of the library. Cuttle's cache does not rely on it: its keys
+ * contain the build ID of the library. */
 #define PTX2SPV_VERSION 1
 
 enum ptx2spv_status {
@@ -407,7 +408,7 @@ struct ptx2spv_kernel_info {
     uint32_t slots_param_offset;                   /* if shared_in_memory */
 };
 
-/* A SPIR-V module with one entry point, "main". */
+/* A SPIR-V module with one entry point, "main". The words are from malloc. */
 struct ptx2spv_kernel {
     uint32_t *words;
     size_t n_words;

@@ -5,11 +5,12 @@
  * that may run a callback (clSetUserEventStatus, clFlush, clWaitForEvents). */
 #ifndef CT_CL_CL_H
 #define CT_CL_CL_H
-/* Parts: backend.c, device.c, device_info.c, device_loss.c, instance.c, kernel.c, memory.c, result.c, signals.c, timestamp.c,
- * waiter.c. */
+/* Parts: backend.c, device.c, device_info.c, device_loss.c, instance.c, kernel.c, memory.c, program_cache.c, result.c, signals.c,
+ * timestamp.c, waiter.c. */
 
 #include "core/device/absence.h"
 #include "core/device/backend.h"
+#include "core/base/disk_cache.h"
 #include "core/base/locks.h"
 #include "core/backing/memory_file.h"
 #include "opencl_compat.h"
@@ -68,6 +69,7 @@ struct ct_backend_device {
     const struct ct_cl_physical *physical; /* borrowed: the same */
     const struct ct_device_info *info;     /* borrowed: the same */
     cl_context context;
+    struct ct_hash compiler;         /* ct_cl_compiler_identity */
     atomic_uint_fast64_t used_bytes; /* relaxed: statistics */
     /* the CUresult that every queue returns from now on; CUDA_SUCCESS: the device is not lost. release: pairs with ct_cl_device_check */
     atomic_int lost;
@@ -130,6 +132,21 @@ const struct ptx2spv_kernel_info *ct_cl_kernel_info(const struct ct_kernel_image
  * shared memory. */
 CUresult ct_cl_kernel_shape(const struct ct_launch *launch, struct ct_cl_dispatch *out);
 CUresult ct_cl_kernel_enqueue(const struct ct_cl_dispatch *dispatch, cl_command_queue queue, cl_event *out_event);
+
+/* program_cache.c. What the binaries of a device depend on besides their programs. */
+struct ct_hash ct_cl_compiler_identity(const struct ct_backend_device *device);
+/* False: the program is not cached. */
+bool ct_cl_program_key(const struct ct_backend_device *device, const struct ptx2spv_kernel *source, const char *options,
+                       struct ct_disk_key *out);
+enum ct_cl_cached {
+    CT_CL_NOT_CACHED,
+    CT_CL_CACHED,            /* *out is a program that has been built */
+    CT_CL_CACHED_UNSUITABLE, /* an earlier process found what the runtime makes of it unsuitable */
+};
+enum ct_cl_cached ct_cl_program_load(const struct ct_backend_device *device, const struct ct_disk_key *key, const char *options,
+                                     cl_program *out);
+void ct_cl_program_store(const struct ct_backend_device *device, const struct ct_disk_key *key, cl_program program);
+void ct_cl_program_store_unsuitable(const struct ct_disk_key *key);
 
 CUresult ct_cl_timestamp_create(struct ct_backend_device *device, struct ct_timestamp **out);
 void ct_cl_timestamp_destroy(struct ct_timestamp *timestamp);

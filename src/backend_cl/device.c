@@ -49,6 +49,7 @@ CUresult ct_cl_device_open(unsigned index, struct ct_backend_device **out)
         ct_cl_device_close(device);
         return r;
     }
+    device->compiler = ct_cl_compiler_identity(device);
     *out = device;
     return CUDA_SUCCESS;
 }

@@ -60,10 +60,14 @@ static bool lost_its_subgroups(const struct ct_kernel_image *kernel, cl_program 
     return lost;
 }
 
+static const char *options_of(const struct ct_backend_device *device)
+{
+    return device->info->kind != CT_DEVICE_CPU && device->info->target.exact_div32 ? EXACT_OPTIONS : BUILD_OPTIONS;
+}
+
 static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source, cl_program *out)
 {
     const struct ct_backend_device *device = kernel->device;
-    bool exact = device->info->kind != CT_DEVICE_CPU && device->info->target.exact_div32;
     cl_int result;
     cl_program program =
         device->api->clCreateProgramWithIL(device->context, source->words, source->n_words * sizeof *source->words, &result);
@@ -71,19 +75,80 @@ static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2s
 
     if (r != CUDA_SUCCESS)
         return r;
-    result = device->api->clBuildProgram(program, 1, &device->physical->handle, exact ? EXACT_OPTIONS : BUILD_OPTIONS, NULL, NULL);
+    result = device->api->clBuildProgram(program, 1, &device->physical->handle, options_of(device), NULL, NULL);
     if (result != CL_SUCCESS) {
         log_build(kernel, program);
         device->api->clReleaseProgram(program);
         return ct_cl_result(result, "clBuildProgram");
     }
-    if (lost_its_subgroups(kernel, program)) {
-        ct_log(CT_LOG_INFO, "%s: the runtime does not use subgroups", kernel->name);
-        device->api->clReleaseProgram(program);
-        return CUDA_ERROR_NOT_SUPPORTED;
-    }
     *out = program;
     return CUDA_SUCCESS;
+}
+
+static CUresult create_handle(struct ct_kernel_image *kernel, cl_program program)
+{
+    cl_int result;
+    cl_kernel handle = kernel->device->api->clCreateKernel(program, "main", &result);
+    const CUresult r = ct_cl_result(result, "clCreateKernel");
+
+    if (r == CUDA_SUCCESS)
+        kernel->handle = handle;
+    return r;
+}
+
+/* True: *out is the result, and if it is success, the kernel has its handle. */
+static bool create_from_cache(struct ct_kernel_image *kernel, const struct ct_disk_key *key, CUresult *out)
+{
+    cl_program program;
+
+    switch (ct_cl_program_load(kernel->device, key, options_of(kernel->device), &program)) {
+    case CT_CL_NOT_CACHED:
+        return false;
+    case CT_CL_CACHED_UNSUITABLE:
+        *out = CUDA_ERROR_NOT_SUPPORTED;
+        break;
+    case CT_CL_CACHED:
+        *out = create_handle(kernel, program);
+        kernel->device->api->clReleaseProgram(program); /* the kernel keeps a reference to it */
+        if (*out != CUDA_SUCCESS)
+            return false;
+        break;
+    }
+    ct_log(CT_LOG_DEBUG, "the program of %s comes from the disk cache", kernel->name);
+    return true;
+}
+
+/* Makes the kernel's handle of a program that has been built. `key_or_null`: where the result is stored. */
+static CUresult use_program(struct ct_kernel_image *kernel, cl_program program, const struct ct_disk_key *key_or_null)
+{
+    CUresult r;
+
+    if (lost_its_subgroups(kernel, program)) {
+        ct_log(CT_LOG_INFO, "%s: the runtime does not use subgroups", kernel->name);
+        if (key_or_null)
+            ct_cl_program_store_unsuitable(key_or_null);
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    r = create_handle(kernel, program);
+    if (r == CUDA_SUCCESS && key_or_null)
+        ct_cl_program_store(kernel->device, key_or_null, program);
+    return r;
+}
+
+static CUresult create(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source)
+{
+    struct ct_disk_key key;
+    const bool is_cached = ct_cl_program_key(kernel->device, source, options_of(kernel->device), &key);
+    cl_program program;
+    CUresult r;
+
+    if (is_cached && create_from_cache(kernel, &key, &r))
+        return r;
+    if ((r = build_program(kernel, source, &program)) != CUDA_SUCCESS)
+        return r;
+    r = use_program(kernel, program, is_cached ? &key : NULL);
+    kernel->device->api->clReleaseProgram(program); /* the kernel keeps a reference to it */
+    return r;
 }
 
 static CUresult allow_system_pointers(struct ct_kernel_image *kernel)
@@ -99,17 +164,9 @@ static CUresult allow_system_pointers(struct ct_kernel_image *kernel)
 
 static CUresult init(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source)
 {
-    const struct ct_cl_api *api = kernel->device->api;
     struct ct_cl_signals *signals = ct_cl_signals_save();
-    cl_program program;
-    CUresult r = build_program(kernel, source, &program);
-    cl_int result;
+    const CUresult r = create(kernel, source);
 
-    if (r == CUDA_SUCCESS) {
-        kernel->handle = api->clCreateKernel(program, "main", &result);
-        api->clReleaseProgram(program); /* the kernel keeps a reference to it */
-        r = ct_cl_result(result, "clCreateKernel");
-    }
     ct_cl_signals_restore(signals);
     return r == CUDA_SUCCESS ? allow_system_pointers(kernel) : r;
 }

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #define CT_CHANNEL "opencl"
-#define KIND "opencl" /* in the disk cache */
 #define DEFAULT_FOLDER "/etc/OpenCL/vendors"
 #define PATH_BYTES 512
 #define MAX_RUNTIMES 32   /* further ones are loaded without a trial */
@@ -134,7 +133,7 @@ static bool find_library(const char *library, struct stat *out)
 
 /* The library and its date, and what else has been seen to decide whether a runtime starts: the system that it finds (a container may share
  * the user's cache), /sys, and limits on memory. */
-static uint64_t key_of(const struct runtime *runtime)
+static struct ct_disk_key key_of(const struct runtime *runtime)
 {
     static const int limits[] = {RLIMIT_AS, RLIMIT_DATA};
     struct stat library = {0}, root = {0};
@@ -149,15 +148,16 @@ static uint64_t key_of(const struct runtime *runtime)
                               is_rooted ? (uint64_t)root.st_dev : 0,
                               is_rooted ? root.st_ino : 0,
                               access("/sys/devices/system/cpu", R_OK) == 0};
-    uint64_t key = ct_hash(CT_HASH_SEED, facts, sizeof facts);
+    uint64_t allowed[sizeof limits / sizeof *limits];
+    const struct ct_bytes parts[] = {{facts, sizeof facts}, {allowed, sizeof allowed}, {runtime->library, strlen(runtime->library)}};
 
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
         struct rlimit limit = {0};
 
         (void)getrlimit(limits[i], &limit);
-        key = ct_hash(key, &limit.rlim_cur, sizeof limit.rlim_cur);
+        allowed[i] = limit.rlim_cur;
     }
-    return ct_hash(key, runtime->library, strlen(runtime->library));
+    return ct_disk_key_make(CT_DISK_OPENCL, parts, sizeof parts / sizeof *parts);
 }
 
 /* ---- folders for the loader ---- */
@@ -225,17 +225,17 @@ static bool crashes(unsigned index, void (*start)(void *user))
 {
     struct trial trial = {.start = start};
     enum ct_trial_outcome outcome;
-    const uint64_t key = key_of(&state.runtimes[index]);
+    const struct ct_disk_key key = key_of(&state.runtimes[index]);
     uint32_t crashed;
 
-    if (ct_disk_cache_read(KIND, key, &crashed))
+    if (ct_disk_cache_load_number(&key, &crashed))
         return crashed;
     if (!make_folder(trial.folder, (int)index))
         return false;
     outcome = ct_trial_run(start_one, &trial, PATIENCE_MS);
     remove_folder(trial.folder);
     if (outcome != CT_TRIAL_UNKNOWN)
-        ct_disk_cache_write(KIND, key, outcome == CT_TRIAL_DIED);
+        ct_disk_cache_store_number(&key, outcome == CT_TRIAL_DIED);
     ct_log(CT_LOG_INFO, "%s was tried in a child process: outcome %d", state.runtimes[index].library, (int)outcome);
     return outcome == CT_TRIAL_DIED;
 }
@@ -243,7 +243,8 @@ static bool crashes(unsigned index, void (*start)(void *user))
 static void warn(const struct runtime *runtime)
 {
     char path[CT_DISK_CACHE_PATH_BYTES];
-    const bool is_cached = ct_disk_cache_path(KIND, key_of(runtime), path);
+    const struct ct_disk_key key = key_of(runtime);
+    const bool is_cached = ct_disk_cache_path(&key, path);
 
     ct_log(CT_LOG_WARN, "the OpenCL runtime %s is left out: it crashes when it starts%s%s%s", runtime->library,
            is_cached ? " (it is tried again when it changes, or when " : "", is_cached ? path : "", is_cached ? " is removed)" : "");

@@ -400,6 +400,8 @@ static void fill_physical(const struct properties *properties, struct ct_vk_phys
     out->local_heap = largest_local_heap(&out->memory);
     for (int i = 0; i < 3; i++)
         out->max_group_count[i] = properties->core.properties.limits.maxComputeWorkGroupCount[i];
+    memcpy(out->cache_uuid, properties->core.properties.pipelineCacheUUID, sizeof out->cache_uuid);
+    out->driver_version = properties->core.properties.driverVersion;
     out->import_alignment = properties->import.minImportedHostPointerAlignment;
     out->address_capture_replay = out->features.v12.bufferDeviceAddressCaptureReplay;
     out->require_subgroup_32 = out->features.v13.subgroupSizeControl && v13->minSubgroupSize <= 32 && v13->maxSubgroupSize >= 32 &&

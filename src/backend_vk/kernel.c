@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A kernel on a device: its shader module, and one pipeline (variant) for each set of specialization constants that was launched.
  * Variants are freed only with the kernel: programs use few block shapes per kernel. */
+#include "pipeline_cache.h"
 #include "queue.h"
 
 #include "core/base/log.h"
@@ -28,6 +29,7 @@ struct ct_kernel_image {
     char *name;
     struct ptx2spv_kernel_info info;
     VkShaderModule module;
+    struct ct_hash code; /* of the SPIR-V */
     VkPipelineLayout layout;
     uint32_t push_bytes;
     struct ct_mutex lock;               /* guards the list; rank CT_RANK_BACKEND */
@@ -70,6 +72,7 @@ CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name,
     ct_mutex_init(&kernel->lock, CT_RANK_BACKEND);
     kernel->device = device;
     kernel->info = source->info;
+    kernel->code = ct_hash_joined(&(struct ct_bytes){source->words, source->n_words * sizeof *source->words}, 1);
     kernel->push_bytes = PTX2SPV_PARAMS_OFFSET;
     if (!source->info.params_in_buffer)
         kernel->push_bytes += (source->info.param_bytes + 3) & ~3u;
@@ -170,11 +173,25 @@ static struct ct_kernel_variant *find_variant_or_null_locked(struct ct_kernel_im
     return NULL;
 }
 
-__attribute__((noinline)) static CUresult call_compiler(struct ct_backend_device *device, const VkComputePipelineCreateInfo *info,
-                                                        VkPipeline *out)
+__attribute__((noinline)) static CUresult call_compiler(struct ct_backend_device *device, VkPipelineCache cache,
+                                                        const VkComputePipelineCreateInfo *info, VkPipeline *out)
 {
-    return ct_vk_result(device->vk.vkCreateComputePipelines(device->handle, device->pipeline_cache, 1, info, NULL, out),
-                        "vkCreateComputePipelines");
+    return ct_vk_result(device->vk.vkCreateComputePipelines(device->handle, cache, 1, info, NULL, out), "vkCreateComputePipelines");
+}
+
+static CUresult compile(struct ct_kernel_image *kernel, const struct constants *constants, const VkComputePipelineCreateInfo *info,
+                        VkPipeline *out)
+{
+    struct ct_backend_device *device = kernel->device;
+    const uint32_t choices[] = {kernel->push_bytes, device->physical->require_subgroup_32, info->stage.flags};
+    const struct ct_bytes parts[] = {{&kernel->code, sizeof kernel->code}, {constants, sizeof *constants}, {choices, sizeof choices}};
+    const struct ct_vk_pipeline_store store = ct_vk_pipeline_store_open(device, parts, sizeof parts / sizeof *parts);
+    const CUresult r = call_compiler(device, store.handle, info, out);
+
+    if (store.loaded_bytes)
+        ct_log(CT_LOG_DEBUG, "the pipeline of %s comes from the disk cache", kernel->name);
+    ct_vk_pipeline_store_close(device, &store, r);
+    return r;
 }
 
 /* LLVM ends the process when it finds no memory for code, and other threads of lavapipe crash: with a limit of 12 MiB beyond what was mapped
@@ -218,7 +235,7 @@ __attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image
     if (device->physical->require_subgroup_32 && device->physical->features.v13.computeFullSubgroups &&
         constants->value[PTX2SPV_SPEC_BLOCK_THREADS] % 32 == 0)
         info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
-    return call_compiler(device, &info, out);
+    return compile(kernel, constants, &info, out);
 }
 
 /* Compiles without the lock; if two threads compile the same variant, the second result is freed. */

@@ -64,6 +64,8 @@ struct ct_vk_physical {
     uint32_t sparse_family;  /* may be `family` */
     bool has_refresh_family; /* with needs_host_store_refresh: a queue family for copies only, which run on other engines than kernels */
     uint32_t refresh_family;
+    uint8_t cache_uuid[VK_UUID_SIZE]; /* of the contents of pipeline caches, with the driver's version */
+    uint32_t driver_version;
     uint64_t piece_bytes;                         /* the largest single allocation or import; larger memory is concatenated from pieces */
     uint64_t max_memory_bytes;                    /* the largest allocation of the driver: Vulkan's maxMemoryAllocationSize */
     uint64_t address_granule;                     /* the alignment of the addresses that the driver grants */
@@ -120,6 +122,7 @@ struct ct_backend_device {
     struct ct_vk_timeline_semaphore *binding_semaphore; /* exists if sparse_queue does: each binding signals its number on it (sparse.c) */
     atomic_uint_fast64_t bindings, bindings_done;       /* submitted; known to be complete */
     VkPipelineCache pipeline_cache;
+    atomic_bool leaves_caches_empty;                     /* pipeline_cache.c: the driver puts nothing into pipeline caches */
     bool capture_statistics;                             /* pipelines record the compiler's statistics */
     atomic_uint_fast64_t heap_used[VK_MAX_MEMORY_HEAPS]; /* relaxed: statistics */
     atomic_int lost; /* the CUresult that every queue returns from now on; CUDA_SUCCESS: not lost. release: pairs with ct_vk_device_check */

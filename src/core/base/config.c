@@ -2,6 +2,7 @@
 /* Reads the options of config.def from the environment. */
 #include "config.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,23 @@ static int read_INT(const char *variable, int fallback, const char *words)
     if (!*end && value == (int)value)
         return (int)value;
     note_fault(variable, text, "a number");
+    return fallback;
+}
+
+static uint64_t read_SIZE(const char *variable, uint64_t fallback, const char *words)
+{
+    const char *text = getenv(variable);
+    char *end;
+    unsigned long long value;
+
+    (void)words;
+    if (!text || !*text)
+        return fallback;
+    errno = 0;
+    value = strtoull(text, &end, 0);
+    if (!*end && *text >= '0' && *text <= '9' && !errno)
+        return value;
+    note_fault(variable, text, "a number of bytes");
     return fallback;
 }
 

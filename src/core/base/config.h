@@ -4,6 +4,7 @@
 #define CT_CORE_CONFIG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct ct_config {
 #define CT_CONFIG_STRING const char *
@@ -11,6 +12,7 @@ struct ct_config {
 #define CT_CONFIG_CHOICE const char *
 #define CT_CONFIG_BOOL bool
 #define CT_CONFIG_INT int
+#define CT_CONFIG_SIZE uint64_t
 #define OPTION(member, variable, type, value, words, help) CT_CONFIG_##type member;
 #include "config.def"
 };

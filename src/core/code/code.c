@@ -36,6 +36,20 @@ static enum ptx2spv_status link_texts(struct ptx2spv_linker *linker, const struc
     return status == PTX2SPV_OK ? ptx2spv_linker_finish(linker, options, out) : status;
 }
 
+/* All that decides what the module is. Names of inputs are only in messages. */
+static struct ct_hash hash_texts(const struct ct_image *image)
+{
+    struct ct_hash hash = {0, 0};
+
+    for (unsigned i = 0; i < image->count; i++) {
+        const struct ct_ptx *ptx = &image->texts[i];
+        const struct ct_bytes parts[] = {{&hash, sizeof hash}, {ptx->text, strnlen(ptx->text, ptx->length)}};
+
+        hash = ct_hash_parts(parts, 2);
+    }
+    return hash;
+}
+
 CUresult ct_code_link_failure(enum ptx2spv_status status, unsigned n_without_ptx)
 {
     if (status != PTX2SPV_UNDEFINED || !n_without_ptx)
@@ -62,6 +76,7 @@ static CUresult parse(struct ct_code *code, const struct ct_image *image, struct
     ct_float_environment_restore(&before);
     if (status != PTX2SPV_OK)
         return ct_code_link_failure(status, image->n_without_ptx);
+    code->hash = hash_texts(image);
     ptx2spv_module_versions(code->ptx, &code->isa, &code->sm, &address_bits);
     if (address_bits != 64)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "PTX with %u-bit addresses is not supported", address_bits);

@@ -6,12 +6,14 @@
 
 #include "jit.h"
 #include "managed_variables.h"
+#include "core/base/hash.h"
 #include "core/base/object.h"
 
 struct ct_code {
     struct ct_object object; /* reference-counted, without a handle */
     struct ptx2spv_module *ptx;
-    unsigned isa, sm; /* of the PTX: 75 means .version 7.5, sm_75 */
+    struct ct_hash hash; /* of the PTX */
+    unsigned isa, sm;    /* of the PTX: 75 means .version 7.5, sm_75 */
     struct ct_managed_variables managed;
 };
 

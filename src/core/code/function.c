@@ -7,6 +7,7 @@
 #include "core/base/log.h"
 #include "core/device/probe.h"
 #include "core/device/timer.h"
+#include "kernel_cache.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -100,6 +101,43 @@ static enum ptx2spv_shared_form shared_form(const struct ct_function *function)
     return in_memory ? PTX2SPV_SHARED_IN_MEMORY : PTX2SPV_SHARED_AS_NEEDED;
 }
 
+/* Passes the compiler's messages on, and counts them. */
+struct listener {
+    struct ptx2spv_options options;
+    unsigned n_messages;
+};
+
+static void on_message(void *user, const struct ptx2spv_diagnostic *diagnostic)
+{
+    struct listener *listener = user;
+
+    listener->n_messages++;
+    listener->options.on_diagnostic(listener->options.user, diagnostic);
+}
+
+/* A kernel about which the compiler had something to say is not cached, so that later processes get the messages, too. */
+static enum ptx2spv_status run_compiler(const struct ct_function *function, const struct ptx2spv_target *target,
+                                        const struct ptx2spv_options *options, struct ptx2spv_kernel *out)
+{
+    const struct ct_module *module = function->module;
+    struct listener listener = {*options, 0};
+    struct ptx2spv_options listening = *options;
+    struct ct_disk_key key;
+    const bool is_cached = ct_kernel_cache_key(module->code, function->index, target, options, &key);
+    enum ptx2spv_status status;
+
+    if (is_cached && ct_kernel_cache_load(&key, out)) {
+        ct_log(CT_LOG_DEBUG, "kernel %s comes from the disk cache", function->decl->name);
+        return PTX2SPV_OK;
+    }
+    listening.on_diagnostic = on_message;
+    listening.user = &listener;
+    status = ptx2spv_kernel_compile(module->ptx, function->index, target, &listening, out);
+    if (status == PTX2SPV_OK && is_cached && !listener.n_messages)
+        ct_kernel_cache_store(&key, out);
+    return status;
+}
+
 static CUresult translate(struct ct_function *function, const struct ptx2spv_target *target, struct ptx2spv_kernel *out)
 {
     struct ptx2spv_options options = ct_jit_compiler_options(NULL);
@@ -107,7 +145,7 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
 
     options.cooperative = function->is_cooperative;
     options.shared_form = shared_form(function);
-    status = ptx2spv_kernel_compile(function->module->ptx, function->index, target, &options, out);
+    status = run_compiler(function, target, &options, out);
     if (status != PTX2SPV_OK)
         return ct_fail(ct_jit_result(status), "kernel %s could not be compiled: %s", function->decl->name, ptx2spv_status_string(status));
     if (*ct_config()->spirv_dir)

@@ -8,9 +8,8 @@
 
 /* Part of the key: incremented when the cases of probe.def change, or the conditions under which they run. */
 #define CASES_VERSION 3u
-#define KIND "probe"
 
-static uint64_t key_of(const struct ct_device_info *info, uint32_t claims)
+static struct ct_disk_key key_of(const struct ct_device_info *info, uint32_t claims)
 {
     const uint32_t versions[] = {CASES_VERSION,
                                  PTX2SPV_VERSION,
@@ -21,18 +20,20 @@ static uint64_t key_of(const struct ct_device_info *info, uint32_t claims)
                                  info->target.workarounds,
                                  info->target.warp_form,
                                  info->target.subgroup_size};
-    uint64_t key = ct_hash(CT_HASH_SEED, versions, sizeof versions);
+    const struct ct_bytes parts[] = {{versions, sizeof versions},
+                                     {info->uuid, sizeof info->uuid},
+                                     {info->name, strlen(info->name)},
+                                     {info->driver, strlen(info->driver)}};
 
-    key = ct_hash(key, info->uuid, sizeof info->uuid);
-    key = ct_hash(key, info->name, strlen(info->name) + 1);
-    return ct_hash(key, info->driver, strlen(info->driver) + 1);
+    return ct_disk_key_make(CT_DISK_PROBE, parts, sizeof parts / sizeof *parts);
 }
 
 bool ct_probe_cache_read(const struct ct_device_info *info, uint32_t claims, uint32_t *out_wrong)
 {
+    const struct ct_disk_key key = key_of(info, claims);
     uint32_t wrong;
 
-    if (!ct_disk_cache_read(KIND, key_of(info, claims), &wrong))
+    if (!ct_disk_cache_load_number(&key, &wrong))
         return false;
     *out_wrong = wrong & claims;
     return true;
@@ -40,5 +41,7 @@ bool ct_probe_cache_read(const struct ct_device_info *info, uint32_t claims, uin
 
 void ct_probe_cache_write(const struct ct_device_info *info, uint32_t claims, uint32_t wrong)
 {
-    ct_disk_cache_write(KIND, key_of(info, claims), wrong);
+    const struct ct_disk_key key = key_of(info, claims);
+
+    ct_disk_cache_store_number(&key, wrong);
 }
