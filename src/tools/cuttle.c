@@ -7,6 +7,7 @@
 #include "core/base/process.h"
 #include "core/device/context.h"
 #include "core/device/workarounds.h"
+#include "core/setup/cpu_order.h"
 #include "core/setup/startup.h"
 
 #include <stdio.h>
@@ -114,6 +115,8 @@ static int command_info(int argc, char **argv)
     }
     for (unsigned i = 0; i < ct_process.n_devices; i++)
         print_device(&ct_process.devices[i]);
+    if (ct_process.n_devices > 1 && ct_process.devices[1].info.kind == CT_DEVICE_CPU)
+        printf("%s; CUTTLE_DEVICE and CUTTLE_BACKEND select others\n", ct_cpu_order_reason(ct_process.cpu_order));
     return EXIT_SUCCESS;
 }
 

@@ -20,7 +20,8 @@ struct ct_process {
     atomic_bool fork_logged;              /* in state FORKED: the error has been logged, which happens only once */
     bool options_checked, absence_logged; /* what cuInit has reported; both under the lock */
     atomic_bool graphics_logged;          /* that graphics resources are copied, which is logged once */
-    struct ct_device *devices;            /* best first; constant once READY (setup/startup.c) */
+    unsigned cpu_order;        /* enum ct_cpu_order; chosen by the first cuInit, since later the library itself has loaded Vulkan */
+    struct ct_device *devices; /* best first; constant once READY (setup/startup.c) */
     unsigned n_devices;
     struct ct_handle_table handles;
     atomic_ullong next_id;    /* of contexts, streams, allocations: unique in the process, never 0 */

@@ -9,6 +9,7 @@
 #include "core/base/resource_limits.h"
 #include "core/device/absence.h"
 #include "core/device/workarounds.h"
+#include "cpu_order.h"
 #include "device_setup.h"
 
 #include <ctype.h>
@@ -89,10 +90,33 @@ static bool is_asked(const struct ct_backend *backend)
     return !*only || !strcasecmp(only, backend->name);
 }
 
-/* Lists all devices, best kind first; devices of one kind keep their backends' order. If one backend fails, the others are still used. */
+/* Best kind first; CPU devices in their own order. */
+static bool is_before(const struct ct_device_info *a, const struct ct_device_info *b)
+{
+    if (a->kind != b->kind || a->kind != CT_DEVICE_CPU)
+        return a->kind < b->kind;
+    return ct_cpu_order_place(ct_process.cpu_order, a) < ct_cpu_order_place(ct_process.cpu_order, b);
+}
+
+static void sort(struct candidates *list)
+{
+    for (unsigned i = 1; i < list->count; i++) { /* insertion sort: stable, and the list is short */
+        struct candidate item = list->items[i];
+        unsigned at = i;
+
+        for (; at > 0 && is_before(item.info, list->items[at - 1].info); at--)
+            list->items[at] = list->items[at - 1];
+        list->items[at] = item;
+    }
+}
+
+/* Lists all devices, sorted; equal ones keep their backends' order. If one backend fails, the others are still used. */
 static CUresult find_candidates(struct candidates *list)
 {
     CUresult first_error = CUDA_SUCCESS;
+
+    if (ct_process.cpu_order == CT_CPU_ORDER_NOT_CHOSEN)
+        ct_process.cpu_order = ct_cpu_order_choose();
 
     for (size_t i = 0; i < CT_N_BACKENDS; i++)
         if (is_asked(backends[i]) && backends[i]->prepare)
@@ -108,14 +132,7 @@ static CUresult find_candidates(struct candidates *list)
         if (r != CUDA_SUCCESS && first_error == CUDA_SUCCESS)
             first_error = r;
     }
-    for (unsigned i = 1; i < list->count; i++) { /* insertion sort: stable, and the list is short */
-        struct candidate item = list->items[i];
-        unsigned at = i;
-
-        for (; at > 0 && list->items[at - 1].info->kind > item.info->kind; at--)
-            list->items[at] = list->items[at - 1];
-        list->items[at] = item;
-    }
+    sort(list);
     return list->count ? CUDA_SUCCESS : first_error;
 }
 
