@@ -263,6 +263,7 @@ static void other_code_is_compiled(void **state)
 /* So does another build of the library: this program is linked with the library's objects, and so has a build ID of its own. */
 static const char *other_program;
 
+/* What a driver made of them is found, if it depends on the SPIR-V and not on the build, and both builds make the same SPIR-V. */
 static void other_builds_compile(void **state)
 {
     const unsigned kernels = visit_entries("spirv-", false) / 2;
@@ -272,7 +273,7 @@ static void other_builds_compile(void **state)
     snprintf(command, sizeof command, "CUDA_CACHE_DISABLE=0 XDG_CACHE_HOME=%s CUTTLE_LOG=debug CUTTLE_LOG_FILE=%s/log-0 %s use", folder,
              folder, other_program);
     assert_int_equal(system(command), 0);
-    expect_none(hits_of(0));
+    assert_int_equal(hits_of(0).kernels, 0);
     assert_int_equal(system(command), 0);
     expect_all(hits_of(0), kernels);
 }

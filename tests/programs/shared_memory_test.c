@@ -32,7 +32,7 @@ static const char ptx[] =
     "    st.shared.u32 [%r10], %r9;\n    add.u32 %r8, %r8, %r2;\n    bra store;\n"
     "stored:\n    bar.sync 0;\n    mov.u32 %r8, %r1;\n    mov.u32 %r11, 0;\n"
     "load:\n    setp.ge.u32 %p, %r8, %r6;\n    @%p bra loaded;\n"
-    "    sub.u32 %r10, %r6, %r8;\n    shl.b32 %r10, %r10, 2;\n    add.u32 %r10, %r10, %r7;\n    ld.shared.u32 %r9, [%r10-4];\n"
+    "    sub.u32 %r10, %r6, %r8;\n    shl.b32 %r10, %r10, 2;\n    add.u32 %r10, %r10, %r7;\n    ld.shared.u32 %r9, [%r10+-4];\n"
     "    xor.b32 %r9, %r9, %r8;\n    add.u32 %r11, %r11, %r9;\n    add.u32 %r8, %r8, %r2;\n    bra load;\n"
     "loaded:\n    mad.lo.u32 %r3, %r3, %r2, %r1;\n    mul.wide.u32 %d2, %r3, 4;\n    add.u64 %d1, %d1, %d2;\n"
     "    st.global.u32 [%d1], %r11;\n    ret;\n}\n"
