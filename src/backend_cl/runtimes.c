@@ -8,6 +8,7 @@
 #include "core/base/disk_cache.h"
 #include "core/base/log.h"
 #include "core/base/resource_limits.h"
+#include "core/base/surroundings.h"
 #include "core/base/trial.h"
 
 #include <dirent.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,13 +131,11 @@ static bool find_library(const char *library, struct stat *out)
     return false;
 }
 
-/* The library and its date, and what else has been seen to decide whether a runtime starts: the system that it finds (a container may share
- * the user's cache), /sys, and limits on memory. */
+/* The library and its date, and what else has been seen to decide whether a runtime starts: the process's surroundings, and /sys. */
 static struct ct_disk_key key_of(const struct runtime *runtime)
 {
-    static const int limits[] = {RLIMIT_AS, RLIMIT_DATA};
-    struct stat library = {0}, root = {0};
-    const bool is_found = find_library(runtime->library, &library), is_rooted = stat("/", &root) == 0;
+    struct stat library = {0};
+    const bool is_found = find_library(runtime->library, &library);
     const uint64_t facts[] = {TRIAL_VERSION,
                               is_found,
                               (uint64_t)library.st_dev,
@@ -145,18 +143,11 @@ static struct ct_disk_key key_of(const struct runtime *runtime)
                               (uint64_t)library.st_size,
                               (uint64_t)library.st_mtim.tv_sec,
                               (uint64_t)library.st_mtim.tv_nsec,
-                              is_rooted ? (uint64_t)root.st_dev : 0,
-                              is_rooted ? root.st_ino : 0,
                               access("/sys/devices/system/cpu", R_OK) == 0};
-    uint64_t allowed[sizeof limits / sizeof *limits];
-    const struct ct_bytes parts[] = {{facts, sizeof facts}, {allowed, sizeof allowed}, {runtime->library, strlen(runtime->library)}};
+    const struct ct_hash surroundings = ct_surroundings();
+    const struct ct_bytes parts[] = {
+        {facts, sizeof facts}, {&surroundings, sizeof surroundings}, {runtime->library, strlen(runtime->library)}};
 
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-        struct rlimit limit = {0};
-
-        (void)getrlimit(limits[i], &limit);
-        allowed[i] = limit.rlim_cur;
-    }
     return ct_disk_key_make(CT_DISK_OPENCL, parts, sizeof parts / sizeof *parts);
 }
 

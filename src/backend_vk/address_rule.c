@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Determines the address rule of a device. Each candidate is tried on a VkDevice of its own: memory is allocated where the rule requires it,
  * and the resulting address is compared. The order of preference: chosen addresses, chosen with a mask, shared, windows, the driver's own.
+ * What a device grants without reservation is kept for later processes (address_rule_cache.h).
  *
  * If CUTTLE_ADDRESS_RULE names a rule, the candidates that exist only for tests are considered, too: with an artificial mask or artificial
  * windows on drivers that accept any address, and on CPU devices with pages that are mapped twice. No known driver needs windows: each
  * grants addresses or shares the host's. */
+#include "address_rule_cache.h"
 #include "virtual_memory.h"
 
 #include "core/backing/address_rule.h"
@@ -245,12 +247,41 @@ static bool works(const struct candidate *candidate, struct ct_vk_physical *phys
 
 /* ---- selection ---- */
 
+/* The candidate grants all that it can: then another trial, by another process, would find the same. Anything less may have passing causes, such
+ * as a shortage of memory. */
+static bool is_complete(const struct candidate *candidate, const struct ct_vk_physical *physical, const struct ct_device_info *info)
+{
+    const bool is_placed = ct_address_is_placed(candidate->rule), may_be_virtual = is_placed && info->sparse && physical->has_sparse_family;
+
+    return candidate->rule != CT_ADDRESS_OWN && !physical->memory_missing && (!is_placed || info->import_at_pointer) &&
+           (!may_be_virtual || info->virtual_memory == CT_VIRTUAL_SPARSE);
+}
+
+/* The candidate that an earlier process found to grant all that it can. */
+static bool use_cached(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely)
+{
+    uint32_t i;
+
+    if (!ct_vk_address_rule_load(physical, info, &i) || i >= N_CANDIDATES || candidates[i].for_tests || candidates[i].rule != likely ||
+        !has_what_it_needs(&candidates[i], physical, info))
+        return false;
+    apply(&candidates[i], physical, info);
+    info->import_at_pointer = ct_address_is_placed(likely);
+    if (ct_address_is_placed(likely) && info->sparse && physical->has_sparse_family)
+        info->virtual_memory = CT_VIRTUAL_SPARSE;
+    ct_log(CT_LOG_DEBUG, "%s: the address rule comes from the disk cache", info->name);
+    return true;
+}
+
 static bool find(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule rule, bool for_tests)
 {
     for (size_t i = 0; i < N_CANDIDATES; i++)
         if (candidates[i].rule == rule && (for_tests || !candidates[i].for_tests) && has_what_it_needs(&candidates[i], physical, info) &&
-            works(&candidates[i], physical, info))
+            works(&candidates[i], physical, info)) {
+            if (!candidates[i].for_tests && is_complete(&candidates[i], physical, info))
+                ct_vk_address_rule_store(physical, info, (uint32_t)i);
             return true;
+        }
     return false;
 }
 
@@ -273,7 +304,7 @@ static bool find_forced(struct ct_vk_physical *physical, struct ct_device_info *
 
 static void find_best(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely)
 {
-    if (find(physical, info, likely, false))
+    if (use_cached(physical, info, likely) || find(physical, info, likely, false))
         return;
     for (int rule = CT_ADDRESS_CHOSEN; rule <= CT_ADDRESS_OWN; rule++)
         if ((enum ct_address_rule)rule != likely && find(physical, info, (enum ct_address_rule)rule, false))

@@ -54,7 +54,9 @@ static VkDeviceQueueCreateInfo queues_of(uint32_t family, uint32_t count, const 
                                      .pQueuePriorities = priorities};
 }
 
-static CUresult create_handle(struct ct_backend_device *device)
+enum queues { ONE_QUEUE, ALL_QUEUES };
+
+static CUresult create_handle(struct ct_backend_device *device, enum queues wanted)
 {
     const struct ct_vk_physical *physical = device->physical;
     const float highest = 1.0f;
@@ -62,7 +64,7 @@ static CUresult create_handle(struct ct_backend_device *device)
     const char *names[CT_VK_EXT_COUNT];
     VkResult result;
     float priorities[CT_VK_MAX_QUEUES];
-    VkDeviceQueueCreateInfo queues[3] = {queues_of(physical->family, physical->n_queues, priorities)};
+    VkDeviceQueueCreateInfo queues[3] = {queues_of(physical->family, wanted == ALL_QUEUES ? physical->n_queues : 1, priorities)};
     VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
         .pNext = &features.core,
@@ -72,9 +74,9 @@ static CUresult create_handle(struct ct_backend_device *device)
         .ppEnabledExtensionNames = names,
     };
 
-    if (has_own_sparse_family(physical))
+    if (wanted == ALL_QUEUES && has_own_sparse_family(physical))
         queues[info.queueCreateInfoCount++] = queues_of(physical->sparse_family, 1, &highest);
-    if (physical->has_refresh_family)
+    if (wanted == ALL_QUEUES && physical->has_refresh_family)
         queues[info.queueCreateInfoCount++] = queues_of(physical->refresh_family, 1, &highest);
     for (uint32_t i = 0; i < physical->n_queues; i++)
         priorities[i] = ct_vk_queue_is_urgent(i, physical->n_queues) ? 1.0f : 0.5f;
@@ -101,11 +103,11 @@ static CUresult create_pipeline_cache(struct ct_backend_device *device)
 }
 
 /* Initializes what compiling needs. Creates no semaphores: RADV without a kernel driver, which can only compile, has none. */
-static CUresult init_compiler(struct ct_backend_device *device)
+static CUresult init_compiler(struct ct_backend_device *device, enum queues wanted)
 {
     CUresult r;
 
-    if ((r = create_handle(device)) != CUDA_SUCCESS)
+    if ((r = create_handle(device, wanted)) != CUDA_SUCCESS)
         return r;
     volkLoadDeviceTable(&device->vk, device->handle);
     ct_mutex_init(&device->own_lock, CT_RANK_BACKEND);
@@ -117,7 +119,7 @@ static CUresult init_compiler(struct ct_backend_device *device)
 
 static CUresult init(struct ct_backend_device *device)
 {
-    CUresult r = init_compiler(device);
+    CUresult r = init_compiler(device, ALL_QUEUES);
 
     if (r != CUDA_SUCCESS || (r = get_sparse_queue(device)) != CUDA_SUCCESS)
         return r;
@@ -162,7 +164,7 @@ CUresult ct_vk_device_open_compiler(const struct ct_vk_physical *physical, const
     device->physical = physical;
     device->info = info;
     device->capture_statistics = physical->features.executable.pipelineExecutableInfo;
-    if ((r = init_compiler(device)) != CUDA_SUCCESS) {
+    if ((r = init_compiler(device, ONE_QUEUE)) != CUDA_SUCCESS) {
         ct_vk_device_close(device);
         return r;
     }

@@ -135,13 +135,14 @@ static void finish(pid_t child)
 struct hits {
     unsigned kernels;    /* of our compiler */
     unsigned of_drivers; /* what a driver made of them */
+    unsigned rules;      /* how devices grant addresses */
     unsigned warnings;   /* of our compiler */
 };
 
 /* Removes the log. */
 static struct hits hits_of(unsigned number)
 {
-    struct hits hits = {0, 0, 0};
+    struct hits hits = {0};
     char path[128], line[4096];
     FILE *file;
 
@@ -153,6 +154,7 @@ static struct hits hits_of(unsigned number)
             continue;
         hits.kernels += strstr(line, ": function: kernel ") != NULL;
         hits.of_drivers += strstr(line, ": kernel: the ") != NULL;
+        hits.rules += strstr(line, ": the address rule comes") != NULL;
     }
     fclose(file);
     unlink(path);
@@ -308,6 +310,31 @@ static void code_for_windows_is_not_kept(void **state)
     assert_int_equal(visit_entries("spirv-", false), kernels);
 }
 
+/* A rule that a variable asks for is tried, since it may be one that exists only for tests. */
+static void trials_of_addresses_are_not_repeated(void **state)
+{
+    const char *backend = getenv("CUTTLE_BACKEND");
+    const bool is_vulkan = !backend || strcmp(backend, "opencl") != 0;
+    char command[128];
+    unsigned rules;
+
+    (void)state;
+    snprintf(command, sizeof command, "rm -r %s/cuttle", folder);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(use("use", "0").rules, 0);
+    rules = visit_entries("addresses-", false); /* one for each device */
+    assert_in_range(rules, is_vulkan, is_vulkan ? 16 : 0);
+    assert_int_equal(use("use", "0").rules, rules);
+    assert_int_equal(visit_entries("addresses-", true), rules);
+    assert_int_equal(use("use", "0").rules, 0); /* damaged */
+    assert_int_equal(use("use", "0").rules, rules);
+    assert_int_equal(use("use", "1").rules, 0);
+    assert_int_equal(setenv("CUTTLE_ADDRESS_RULE", "own", 1), 0);
+    assert_int_equal(use("use", "0").rules, 0);
+    assert_int_equal(unsetenv("CUTTLE_ADDRESS_RULE"), 0);
+    assert_int_equal(visit_entries("addresses-", false), rules);
+}
+
 static void many_at_once(void **state)
 {
     enum { PROCESSES = 8 };
@@ -352,6 +379,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_builds_compile),
         cmocka_unit_test(warnings_are_repeated),
         cmocka_unit_test(code_for_windows_is_not_kept),
+        cmocka_unit_test(trials_of_addresses_are_not_repeated),
         cmocka_unit_test(many_at_once),
     };
 

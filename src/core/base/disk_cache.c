@@ -35,9 +35,9 @@ static const char magic[8] = "ctcache";
 
 static const struct {
     const char *name;
-    bool is_code;
+    bool is_optional;
 } kinds[] = {
-#define KIND(id, name, is_code) [CT_DISK_##id] = {name, is_code},
+#define KIND(id, name, is_optional) [CT_DISK_##id] = {name, is_optional},
 #include "disk_cache_kinds.def"
 };
 _Static_assert(sizeof kinds / sizeof *kinds == CT_DISK_KINDS, "a row for each kind");
@@ -54,7 +54,7 @@ bool ct_disk_cache_takes_code(void)
 
 static bool takes(enum ct_disk_kind kind)
 {
-    return !kinds[kind].is_code || ct_disk_cache_takes_code();
+    return !kinds[kind].is_optional || ct_disk_cache_takes_code();
 }
 
 static void name_file(const struct ct_disk_key *key, char out[NAME_BYTES])

@@ -16,7 +16,7 @@
 #define CT_DISK_CACHE_PATH_BYTES 512
 
 enum ct_disk_kind {
-#define KIND(id, name, is_code) CT_DISK_##id,
+#define KIND(id, name, is_optional) CT_DISK_##id,
 #include "disk_cache_kinds.def"
     CT_DISK_KINDS
 };

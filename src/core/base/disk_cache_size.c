@@ -66,7 +66,7 @@ bool ct_disk_cache_owns(int file)
 static bool is_entry(const char *name)
 {
     static const char *const kinds[] = {
-#define KIND(id, name, is_code) [CT_DISK_##id] = name "-",
+#define KIND(id, name, is_optional) [CT_DISK_##id] = name "-",
 #include "disk_cache_kinds.def"
     };
 
