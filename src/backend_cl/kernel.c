@@ -4,6 +4,7 @@
 #include "cl.h"
 
 #include "core/base/log.h"
+#include "core/base/progress.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,7 @@ static const char *options_of(const struct ct_backend_device *device)
 static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source, cl_program *out)
 {
     const struct ct_backend_device *device = kernel->device;
+    struct ct_progress progress;
     cl_int result;
     cl_program program =
         device->api->clCreateProgramWithIL(device->context, source->words, source->n_words * sizeof *source->words, &result);
@@ -75,7 +77,9 @@ static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2s
 
     if (r != CUDA_SUCCESS)
         return r;
+    ct_progress_begin(&progress, "the OpenCL runtime's compiler", kernel->name);
     result = device->api->clBuildProgram(program, 1, &device->physical->handle, options_of(device), NULL, NULL);
+    ct_progress_end(&progress);
     if (result != CL_SUCCESS) {
         log_build(kernel, program);
         device->api->clReleaseProgram(program);

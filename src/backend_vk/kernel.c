@@ -5,6 +5,7 @@
 #include "queue.h"
 
 #include "core/base/log.h"
+#include "core/base/progress.h"
 #include "core/base/resource_limits.h"
 
 #include <stdlib.h>
@@ -182,11 +183,15 @@ __attribute__((noinline)) static CUresult call_compiler(struct ct_backend_device
 static CUresult compile(struct ct_kernel_image *kernel, const struct constants *constants, const VkComputePipelineCreateInfo *info,
                         VkPipeline *out)
 {
+    ct_progress_begin(&progress, "the Vulkan driver's compiler", kernel->name);
+    r = call_compiler(device, store.handle, info, out);
+    ct_progress_end(&progress);
     struct ct_backend_device *device = kernel->device;
     const uint32_t choices[] = {kernel->push_bytes, device->physical->require_subgroup_32, info->stage.flags};
     const struct ct_bytes parts[] = {{&kernel->code, sizeof kernel->code}, {constants, sizeof *constants}, {choices, sizeof choices}};
     const struct ct_vk_pipeline_store store = ct_vk_pipeline_store_open(device, parts, sizeof parts / sizeof *parts);
-    const CUresult r = call_compiler(device, store.handle, info, out);
+    struct ct_progress progress;
+    CUresult r;
 
     if (store.loaded_bytes)
         ct_log(CT_LOG_DEBUG, "the pipeline of %s comes from the disk cache", kernel->name);

@@ -47,6 +47,7 @@ enum ct_lock_rank {
     CT_RANK_KERNEL_FAULTS,  /* kernel_faults.c */
     CT_RANK_PRINT,          /* print.c: reading records; only the standard output is used under it */
     CT_RANK_COREDUMP,       /* coredump.c: its attributes, and the writing of a report */
+    CT_RANK_PROGRESS,       /* progress.c: whether a compilation has ended */
     CT_RANK_LOG,
 };
 

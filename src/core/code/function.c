@@ -5,6 +5,7 @@
 #include "core/base/config.h"
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
+#include "core/base/progress.h"
 #include "core/device/probe.h"
 #include "core/device/timer.h"
 #include "kernel_cache.h"
@@ -122,6 +123,7 @@ static enum ptx2spv_status run_compiler(const struct ct_function *function, cons
     const struct ct_module *module = function->module;
     struct listener listener = {*options, 0};
     struct ptx2spv_options listening = *options;
+    struct ct_progress progress;
     struct ct_disk_key key;
     const bool is_cached = ct_kernel_cache_key(module->code, function->index, target, options, &key);
     enum ptx2spv_status status;
@@ -132,7 +134,9 @@ static enum ptx2spv_status run_compiler(const struct ct_function *function, cons
     }
     listening.on_diagnostic = on_message;
     listening.user = &listener;
+    ct_progress_begin(&progress, "Cuttle's compiler", function->decl->name);
     status = ptx2spv_kernel_compile(module->ptx, function->index, target, &listening, out);
+    ct_progress_end(&progress);
     if (status == PTX2SPV_OK && is_cached && !listener.n_messages)
         ct_kernel_cache_store(&key, out);
     return status;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Says in the log, at level info, that a compilation takes long, while it still does, and how long it took. */
+#ifndef CT_CORE_PROGRESS_H
+#define CT_CORE_PROGRESS_H
+
+#include "locks.h"
+
+#include <time.h>
+
+struct ct_progress {
+    struct ct_mutex lock;
+    pthread_cond_t ended;
+    pthread_t watcher;
+    struct timespec begin;
+    const char *compiler, *kernel; /* borrowed until the end */
+    bool is_watched, has_ended;
+};
+
+/* Between the two calls the compiler (the words that begin the message) compiles the kernel. A thread watches if the log takes the level; without
+ * one nothing is said. */
+void ct_progress_begin(struct ct_progress *progress, const char *compiler, const char *kernel);
+void ct_progress_end(struct ct_progress *progress);
+
+#endif
