@@ -392,6 +392,7 @@ struct ptx2spv_kernel_info {
     uint8_t params_in_buffer;    /* see struct ptx2spv_system_block */
     uint8_t uses_shared;         /* it has work-group memory: .shared variables or an exchange area */
     uint8_t uses_dynamic_shared; /* it refers to an .extern .shared array */
+    uint8_t reads_shared_size;   /* it reads %dynamic_smem_size or the like: the host must not round the size up */
     uint8_t linear_block;        /* it must be launched one-dimensional, so that lanes match CUDA's lanes (Vulkan: always) */
     uint8_t uses_barrier;
     uint8_t uses_fault;

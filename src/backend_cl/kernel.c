@@ -5,6 +5,7 @@
 
 #include "core/base/log.h"
 #include "core/base/progress.h"
+#include "core/device/block_shared.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -212,16 +213,6 @@ const struct ptx2spv_kernel_info *ct_cl_kernel_info(const struct ct_kernel_image
     return &kernel->info;
 }
 
-/* Size of .shared of a launch, in whole words. */
-static uint64_t shared_bytes(const struct ptx2spv_kernel_info *info, uint32_t dynamic_bytes)
-{
-    uint64_t bytes = info->static_shared_bytes;
-
-    if (info->uses_dynamic_shared)
-        bytes = (uint64_t)info->dynamic_shared_offset + dynamic_bytes;
-    return (bytes + 3) & ~UINT64_C(3);
-}
-
 static CUresult shape_block(const struct ct_launch *launch, struct ct_cl_dispatch *out)
 {
     const struct ct_kernel_image *kernel = launch->kernel;
@@ -252,18 +243,19 @@ CUresult ct_cl_kernel_shape(const struct ct_launch *launch, struct ct_cl_dispatc
 {
     const struct ct_kernel_image *kernel = launch->kernel;
     const struct ptx2spv_kernel_info *info = &kernel->info;
-    uint64_t shared = shared_bytes(info, launch->dynamic_shared_bytes), all;
+    struct ct_block_shared shared;
     CUresult r;
 
     if ((r = shape_block(launch, out)) != CUDA_SUCCESS || (r = shape_grid(launch, out)) != CUDA_SUCCESS)
         return r;
-    all = shared + info->exchange_bytes + info->exchange_thread_bytes * (uint64_t)(out->local[0] * out->local[1] * out->local[2]);
-    if (!info->shared_in_memory && all > kernel->device->info->shared_bytes)
+    shared = ct_block_shared(info, launch->dynamic_shared_bytes, out->local[0] * out->local[1] * out->local[2],
+                             kernel->device->info->shared_bytes);
+    if (!info->shared_in_memory && shared.all_bytes > kernel->device->info->shared_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: %llu bytes of shared memory, the device has %u", kernel->name,
-                       (unsigned long long)all, kernel->device->info->shared_bytes);
+                       (unsigned long long)shared.all_bytes, kernel->device->info->shared_bytes);
     out->kernel = launch->kernel;
-    out->shared_bytes = (uint32_t)shared;
-    out->argument_bytes = !info->uses_shared ? 0 : all ? (size_t)all : 4; /* an argument must not be empty */
+    out->shared_bytes = (uint32_t)shared.own_bytes;
+    out->argument_bytes = !info->uses_shared ? 0 : shared.all_bytes ? (size_t)shared.all_bytes : 4; /* an argument must not be empty */
     return CUDA_SUCCESS;
 }
 

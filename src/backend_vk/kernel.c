@@ -6,6 +6,7 @@
 
 #include "core/base/log.h"
 #include "core/base/progress.h"
+#include "core/device/block_shared.h"
 #include "core/base/resource_limits.h"
 
 #include <stdlib.h>
@@ -125,19 +126,11 @@ const struct ct_backend_device *ct_vk_kernel_device(const struct ct_kernel_image
     return kernel->device;
 }
 
-/* The bytes of work-group memory that a launch needs. */
-static uint64_t shared_bytes(const struct ptx2spv_kernel_info *info, uint32_t dynamic_bytes)
-{
-    if (!info->uses_dynamic_shared)
-        return info->static_shared_bytes;
-    return (uint64_t)info->dynamic_shared_offset + dynamic_bytes;
-}
-
 static CUresult choose_constants(const struct ct_launch *launch, bool split, struct constants *out)
 {
     const struct ct_kernel_image *kernel = launch->kernel;
     const struct ct_device_info *device = kernel->device->info;
-    uint64_t shared = shared_bytes(&kernel->info, launch->dynamic_shared_bytes);
+    struct ct_block_shared shared;
     uint64_t threads = 1;
 
     for (int i = 0; i < 3; i++) {
@@ -145,16 +138,17 @@ static CUresult choose_constants(const struct ct_launch *launch, bool split, str
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: block of %u x %u x %u threads", kernel->name, launch->block[0], launch->block[1],
                            launch->block[2]);
     }
-    if (!kernel->info.shared_in_memory && shared > device->shared_bytes)
+    shared = ct_block_shared(&kernel->info, launch->dynamic_shared_bytes, threads, device->shared_bytes);
+    if (!kernel->info.shared_in_memory && shared.all_bytes > device->shared_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s: %llu bytes of shared memory, the device has %u", kernel->name,
-                       (unsigned long long)shared, device->shared_bytes);
+                       (unsigned long long)shared.all_bytes, device->shared_bytes);
     out->value[PTX2SPV_SPEC_BLOCK_THREADS] = (uint32_t)threads;
     out->value[PTX2SPV_SPEC_BLOCK_X] = launch->block[0];
     out->value[PTX2SPV_SPEC_BLOCK_Y] = launch->block[1];
     out->value[PTX2SPV_SPEC_BLOCK_Z] = launch->block[2];
     /* The length of an array must not be 0. An exchange area alone is enough: a word before it would not be part of a block's state
      * (cooperative.c). */
-    out->value[PTX2SPV_SPEC_SHARED_WORDS] = shared || kernel->info.exchange_bytes ? (uint32_t)((shared + 3) / 4) : 1;
+    out->value[PTX2SPV_SPEC_SHARED_WORDS] = shared.own_bytes || kernel->info.exchange_bytes ? (uint32_t)(shared.own_bytes / 4) : 1;
     out->value[PTX2SPV_SPEC_GRID_OFFSET] = split;
     return CUDA_SUCCESS;
 }
@@ -183,9 +177,6 @@ __attribute__((noinline)) static CUresult call_compiler(struct ct_backend_device
 static CUresult compile(struct ct_kernel_image *kernel, const struct constants *constants, const VkComputePipelineCreateInfo *info,
                         VkPipeline *out)
 {
-    ct_progress_begin(&progress, "the Vulkan driver's compiler", kernel->name);
-    r = call_compiler(device, store.handle, info, out);
-    ct_progress_end(&progress);
     struct ct_backend_device *device = kernel->device;
     const uint32_t choices[] = {kernel->push_bytes, device->physical->require_subgroup_32, info->stage.flags};
     const struct ct_bytes parts[] = {{&kernel->code, sizeof kernel->code}, {constants, sizeof *constants}, {choices, sizeof choices}};
@@ -193,6 +184,9 @@ static CUresult compile(struct ct_kernel_image *kernel, const struct constants *
     struct ct_progress progress;
     CUresult r;
 
+    ct_progress_begin(&progress, "the Vulkan driver's compiler", kernel->name);
+    r = call_compiler(device, store.handle, info, out);
+    ct_progress_end(&progress);
     if (store.loaded_bytes)
         ct_log(CT_LOG_DEBUG, "the pipeline of %s comes from the disk cache", kernel->name);
     ct_vk_pipeline_store_close(device, &store, r);

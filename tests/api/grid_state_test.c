@@ -12,6 +12,7 @@
 #include "backend_vk/vk.h"
 #include "counted_objects.h"
 #include "core/device/backend.h"
+#include "core/device/block_shared.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,12 +120,12 @@ static struct ct_kernel_image *make_kernel(const struct fixture *f, const struct
 
 /* ---- the test ---- */
 
-static uint64_t documented_bytes(const struct row *row, const struct ptx2spv_kernel_info *info)
+static uint64_t documented_bytes(const struct fixture *f, const struct row *row, const struct ptx2spv_kernel_info *info)
 {
-    const uint32_t shared = (row->static_bytes + row->dynamic_bytes + 3) / 4 * 4;
+    const struct ct_block_shared shared = ct_block_shared(info, row->dynamic_bytes, row->threads, f->info->shared_bytes);
 
-    return PTX2SPV_GRID_HEADER_BYTES + shared + info->exchange_bytes +
-           (uint64_t)row->threads * (info->exchange_thread_bytes + 4 * info->grid_thread_words);
+    assert_true(shared.own_bytes >= row->static_bytes + row->dynamic_bytes);
+    return PTX2SPV_GRID_HEADER_BYTES + shared.all_bytes + (uint64_t)row->threads * 4 * info->grid_thread_words;
 }
 
 /* Dispatches once; returns the number of blocks that wait then. */
@@ -152,7 +153,7 @@ static void run_row(struct fixture *f, const struct row *row)
 {
     struct ptx2spv_kernel kernel;
     struct ct_kernel_image *image = make_kernel(f, row, &kernel);
-    const uint64_t bytes = documented_bytes(row, &kernel.info), stride = (bytes + 7) / 8 * 8 + GUARD_BYTES;
+    const uint64_t bytes = documented_bytes(f, row, &kernel.info), stride = (bytes + 7) / 8 * 8 + GUARD_BYTES;
     struct ct_memory *states = make_memory(f, BLOCKS * stride);
     const struct params params = {f->words->address.v, f->control->address.v};
     const struct ct_launch launch = {.kernel = image,

@@ -5,6 +5,7 @@
  * queue and checks after each one, while the stream's queue waits for the worker, as for a host function. */
 #include "launch.h"
 #include "core/base/log.h"
+#include "core/device/block_shared.h"
 #include "core/device/running.h"
 #include "core/backing/memory_backing.h"
 
@@ -80,20 +81,17 @@ static uint64_t round_up(uint64_t value, uint64_t align)
 }
 
 /* The stride between the states of blocks, in bytes. */
-static uint64_t state_bytes(const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
+static uint64_t state_bytes(const struct ct_context *context, const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
 {
     const uint64_t threads = (uint64_t)shape->block[0] * shape->block[1] * shape->block[2];
-    const uint64_t base = info->dynamic_shared_offset > info->static_shared_bytes ? info->dynamic_shared_offset : info->static_shared_bytes;
-    const uint64_t shared = round_up(base + shape->dynamic_shared_bytes, 16);
+    const struct ct_block_shared shared = ct_block_shared(info, shape->dynamic_shared_bytes, threads, context->device->info.shared_bytes);
 
-    return round_up(PTX2SPV_GRID_HEADER_BYTES + shared + info->exchange_bytes + info->exchange_thread_bytes * threads +
-                        4 * info->grid_thread_words * threads,
-                    16);
+    return round_up(PTX2SPV_GRID_HEADER_BYTES + shared.all_bytes + 4 * info->grid_thread_words * threads, 16);
 }
 
 static CUresult make_memory(struct cooperative *job, const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
 {
-    const uint64_t stride = state_bytes(info, shape), blocks = (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2];
+    const uint64_t stride = state_bytes(job->context, info, shape), blocks = (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2];
     CUresult r = ct_backing_create_host(job->context, PARAMS_OFFSET + info->param_bytes, CT_MEMORY_HOST, &job->control);
 
     if (r == CUDA_SUCCESS && job->may_wait)

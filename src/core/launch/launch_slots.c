@@ -3,6 +3,7 @@
  * (ct_launch.slice_blocks), so the memory is bounded, and no block ever waits for a slot. */
 #include "launch.h"
 
+#include "core/device/block_shared.h"
 #include "core/device/device.h"
 #include "core/stream/stream_slots.h"
 
@@ -19,19 +20,19 @@ static uint64_t round_up(uint64_t value, uint64_t align)
     return (value + align - 1) / align * align;
 }
 
-/* The work-group memory of a block, with what its threads exchange data through. */
-static uint64_t bytes_of_block(const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
+static uint64_t bytes_of_block(const struct ct_context *context, const struct ptx2spv_kernel_info *info,
+                               const struct ct_launch_shape *shape)
 {
     const uint64_t threads = (uint64_t)shape->block[0] * shape->block[1] * shape->block[2];
-    const uint64_t own =
-        info->uses_dynamic_shared ? (uint64_t)info->dynamic_shared_offset + shape->dynamic_shared_bytes : info->static_shared_bytes;
 
-    return round_up(own, sizeof(uint32_t)) + info->exchange_bytes + info->exchange_thread_bytes * threads;
+    return ct_block_shared(info, shape->dynamic_shared_bytes, threads, context->device->info.shared_bytes).all_bytes;
 }
 
 bool ct_launch_needs_slots(const struct ct_function *function, const struct ct_launch_shape *shape)
 {
-    return function->info.uses_shared && bytes_of_block(&function->info, shape) > function->module->context->device->info.shared_bytes;
+    const struct ct_context *context = function->module->context;
+
+    return function->info.uses_shared && bytes_of_block(context, &function->info, shape) > context->device->info.shared_bytes;
 }
 
 static uint64_t most_slots(const struct ct_device *device, uint64_t stride)
@@ -48,7 +49,7 @@ struct ptx2spv_slots ct_launch_plan_slots(const struct ct_context *context, cons
                                           const struct ct_launch_shape *shape)
 {
     /* one word more: there is one even if the kernel itself has no shared memory (PTX2SPV_SPEC_SHARED_WORDS) */
-    const uint64_t stride = round_up(bytes_of_block(info, shape) + sizeof(uint32_t), PTX2SPV_SLOT_ALIGN);
+    const uint64_t stride = round_up(bytes_of_block(context, info, shape) + sizeof(uint32_t), PTX2SPV_SLOT_ALIGN);
     const uint64_t blocks = (uint64_t)shape->grid[0] * shape->grid[1]; /* below 2^47 */
     const uint64_t most = most_slots(context->device, stride);
     uint32_t slots = 1;

@@ -173,6 +173,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .params_in_buffer = fn->params_in_buffer,
         .uses_shared = fn->uses_shared,
         .uses_dynamic_shared = fn->uses_dynamic_shared,
+        .reads_shared_size = fn->reads_shared_size,
         .linear_block = fn->linear_block,
         .uses_barrier = fn->uses_barrier,
         .uses_fault = fn->uses_fault,

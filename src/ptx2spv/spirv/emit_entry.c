@@ -29,6 +29,9 @@ static uint32_t compute_sysval(struct ct_gen *g, enum ct_sysval which)
         return ct_gen_u32(g, 0);
     case CT_SYS_NSMID:
         return ct_gen_u32(g, 1);
+    case CT_SYS_SHARED_BYTES:
+        g->fn->reads_shared_size = true;
+        return g->dialect->sysval(g, which);
     default:
         return g->dialect->sysval(g, which);
     }
