@@ -247,27 +247,39 @@ static bool works(const struct candidate *candidate, struct ct_vk_physical *phys
 
 /* ---- selection ---- */
 
-/* The candidate grants all that it can: then another trial, by another process, would find the same. Anything less may have passing causes, such
+static bool may_import_at_pointer(const struct candidate *candidate, const struct ct_vk_physical *physical)
+{
+    return ct_address_is_placed(candidate->rule) && physical->address_granule <= (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static bool may_reserve(const struct candidate *candidate, const struct ct_vk_physical *physical, const struct ct_device_info *info)
+{
+    return candidate->placement == CT_VK_PLACED_OPAQUE && info->sparse && physical->has_sparse_family;
+}
+
+/* The candidate grants all that it may: then another trial, by another process, would find the same. Anything less may have passing causes, such
  * as a shortage of memory. */
 static bool is_complete(const struct candidate *candidate, const struct ct_vk_physical *physical, const struct ct_device_info *info)
 {
-    const bool is_placed = ct_address_is_placed(candidate->rule), may_be_virtual = is_placed && info->sparse && physical->has_sparse_family;
-
-    return candidate->rule != CT_ADDRESS_OWN && !physical->memory_missing && (!is_placed || info->import_at_pointer) &&
-           (!may_be_virtual || info->virtual_memory == CT_VIRTUAL_SPARSE);
+    return candidate->rule != CT_ADDRESS_OWN && !physical->memory_missing &&
+           (info->import_at_pointer || !may_import_at_pointer(candidate, physical)) &&
+           (info->virtual_memory == CT_VIRTUAL_SPARSE || !may_reserve(candidate, physical, info));
 }
 
-/* The candidate that an earlier process found to grant all that it can. */
+/* The candidate that an earlier process found to grant all that it may. */
 static bool use_cached(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely)
 {
+    const struct candidate *candidate;
     uint32_t i;
 
-    if (!ct_vk_address_rule_load(physical, info, &i) || i >= N_CANDIDATES || candidates[i].for_tests || candidates[i].rule != likely ||
-        !has_what_it_needs(&candidates[i], physical, info))
+    if (!ct_vk_address_rule_load(physical, info, &i) || i >= N_CANDIDATES)
         return false;
-    apply(&candidates[i], physical, info);
-    info->import_at_pointer = ct_address_is_placed(likely);
-    if (ct_address_is_placed(likely) && info->sparse && physical->has_sparse_family)
+    candidate = &candidates[i];
+    if (candidate->for_tests || candidate->rule != likely || !has_what_it_needs(candidate, physical, info))
+        return false;
+    apply(candidate, physical, info);
+    info->import_at_pointer = may_import_at_pointer(candidate, physical);
+    if (may_reserve(candidate, physical, info))
         info->virtual_memory = CT_VIRTUAL_SPARSE;
     ct_log(CT_LOG_DEBUG, "%s: the address rule comes from the disk cache", info->name);
     return true;
