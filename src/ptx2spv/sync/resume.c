@@ -15,44 +15,19 @@
  * iterations, groups of lanes that meet from different branches. The state of a thread is in its registers, since this is register form.
  * A loop that spins on memory which another thread writes is a point without a condition, so that the other threads make progress. In
  * kernels of cooperative launches, such a loop may wait for another block: if the threads of a block can continue from such points only,
- * the block is suspended (grid.c).
- *
- * Every register that lives through `post` needs a phi there with an operand for each point. In kernels with many points, the number of
- * these registers is therefore kept independent of the number of points: a thread waits at one point at a time, so all points share the
- * registers that carry operands to the evaluations and results from them, and coalesce.c merges the kernel's own registers. Points whose
- * instructions then differ in nothing but the values of these registers are a group, which has one posting and one evaluation. That is for
- * Vulkan only: on OpenCL such code sends Intel's compiler for GPUs (IGC 1.0.12504) into an endless recursion. */
-#include "sync.h"
+ * the block is suspended (grid.c). Points of kernels that have many of them share registers and code (resume_points.c). */
+#include "resume_points.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { KIND_ENDED = 0xffff, KIND_ACTIVEMASK = 0x8000, MANY_POINTS = 32, MANY_POINTS_OPENCL = 64, OPERANDS_MAX = 4, RESULTS_MAX = 2 };
-
-/* Points with the same posting and evaluation. Without shared registers each point is a group of its own. */
-struct group {
-    struct ct_insn *insn;                          /* of its points; with shared registers a copy, whose operands and results they are */
-    const struct ct_insn *constants[OPERANDS_MAX]; /* operands that are the same constant at all points: what makes it */
-    uint32_t kind;                                 /* kind_of its points */
-    struct ct_block *posting, *evaluation;
-};
-
-struct point {
-    struct ct_insn *insn;
-    const struct ct_insn *constants[OPERANDS_MAX]; /* operands that are constants: what makes them */
-    uint32_t group;                                /* index */
-};
+enum { KIND_ENDED = 0xffff };
 
 struct resume {
     struct ct_fn *fn;
     struct ct_exchange *x;
     struct ct_arena *scratch;
-    CT_VEC(struct point) points; /* points.v[i] is point number i + 1 */
-    CT_VEC(struct group) groups;
-    bool shares_code;      /* points form groups */
-    bool shares_registers; /* there are many points: */
-    ct_value operands[OPERANDS_MAX][CT_W_64 + 1], results[RESULTS_MAX][CT_W_64 + 1];
-    CT_VEC(uint32_t) kinds;                /* the first point of each kind but activemask */
+    struct ct_resume_points points;
     CT_VEC(struct ct_block *) segments;    /* segments.v[i]: where the thread continues after point i; 0 is the start */
     CT_VEC(struct ct_block *) evaluations; /* like segments */
     uint32_t barriers;                     /* mask of the barrier numbers in use */
@@ -70,130 +45,6 @@ struct resume {
 static ct_value constant_predicate(struct ct_cursor *at, bool value)
 {
     return ct_emit_const(at, CT_W_PRED, value);
-}
-
-/* Points of the same kind are the same instruction with the same qualifiers; the lanes of one mask must agree in that. */
-static uint32_t kind_of(const struct resume *rs, uint32_t point)
-{
-    const struct ct_insn *insn = rs->points.v[point - 1].insn;
-
-    if (insn->op == CT_OP_ACTIVEMASK)
-        return KIND_ACTIVEMASK + point;
-    for (uint32_t i = 0; i < rs->kinds.n; i++) {
-        const struct ct_insn *other = rs->points.v[rs->kinds.v[i] - 1].insn;
-
-        if (other->op == insn->op && other->mode == insn->mode && other->type == insn->type && other->operation == insn->operation)
-            return rs->kinds.v[i];
-    }
-    return point;
-}
-
-/* ---- groups ---- */
-
-/* Whether the same ones exist, and have the same widths. */
-static bool are_alike(const struct ct_fn *fn, const ct_value *a, const ct_value *b, uint32_t n)
-{
-    bool alike = true;
-
-    for (uint32_t i = 0; i < n && alike; i++)
-        alike = !a[i].i == !b[i].i && (!a[i].i || ct_width_of_value(fn, a[i]) == ct_width_of_value(fn, b[i]));
-    return alike;
-}
-
-/* Whether the instructions differ in the values of their operands and results only. Each ACTIVEMASK has a kind of its own. */
-static bool have_same_code(const struct ct_fn *fn, const struct ct_insn *a, const struct ct_insn *b)
-{
-    return a->op == b->op && a->mode == b->mode && a->type == b->type && a->operation == b->operation && a->n_operands == b->n_operands &&
-           a->n_results == b->n_results && are_alike(fn, a->operands, b->operands, a->n_operands) &&
-           are_alike(fn, a->results, b->results, a->n_results) && a->op != CT_OP_ACTIVEMASK;
-}
-
-/* The point joins a group; operands that are another constant at it are none of the group's constants. */
-static bool join(const struct resume *rs, struct group *group, const struct point *point)
-{
-    if (!rs->shares_code || !have_same_code(rs->fn, group->insn, point->insn))
-        return false;
-    for (uint32_t i = 0; i < point->insn->n_operands; i++)
-        if (group->constants[i] && (!point->constants[i] || point->constants[i]->imm != group->constants[i]->imm))
-            group->constants[i] = NULL;
-    return true;
-}
-
-static void make_groups(struct resume *rs)
-{
-    for (uint32_t i = 0; i < rs->points.n; i++) {
-        struct point *point = &rs->points.v[i];
-        struct group *group;
-
-        for (point->group = 0; point->group < rs->groups.n; point->group++)
-            if (join(rs, &rs->groups.v[point->group], point))
-                break;
-        if (point->group < rs->groups.n)
-            continue;
-        group = CT_PUSH(rs->scratch, &rs->groups);
-        *group = (struct group){.insn = point->insn, .kind = kind_of(rs, i + 1), .evaluation = ct_block_create(rs->fn)};
-        memcpy(group->constants, point->constants, sizeof group->constants);
-    }
-}
-
-/* ---- shared registers ---- */
-
-static ct_value shared_register(struct resume *rs, ct_value *of_width, ct_value like)
-{
-    const enum ct_width width = ct_width_of_value(rs->fn, like);
-
-    if (!of_width[width].i)
-        of_width[width] = ct_value_create(rs->fn, width);
-    return of_width[width];
-}
-
-/* Replaces the group's instruction by a copy with the shared registers. */
-static void share_registers(struct resume *rs, struct group *group)
-{
-    const struct ct_insn *insn = group->insn;
-    struct ct_insn *copy = ct_insn_create(rs->fn, insn->op, insn->type, insn->n_results, insn->n_operands);
-    const struct ct_insn lists = *copy;
-
-    *copy = *insn;
-    copy->results = lists.results;
-    copy->operands = lists.operands;
-    for (uint32_t i = 0; i < insn->n_operands; i++)
-        if (insn->operands[i].i && !group->constants[i])
-            copy->operands[i] = shared_register(rs, rs->operands[i], insn->operands[i]);
-    for (uint32_t i = 0; i < insn->n_results; i++)
-        if (insn->results[i].i)
-            copy->results[i] = shared_register(rs, rs->results[i], insn->results[i]);
-    group->insn = copy;
-    group->posting = rs->shares_code ? ct_block_create(rs->fn) : NULL;
-}
-
-/* Where the thread stops. */
-static void share_operands(struct ct_cursor *at, const struct resume *rs, const struct point *point)
-{
-    const struct group *group = &rs->groups.v[point->group];
-
-    for (uint32_t i = 0; i < point->insn->n_operands; i++)
-        if (point->insn->operands[i].i && !group->constants[i])
-            ct_assign(at, group->insn->operands[i], point->insn->operands[i]);
-}
-
-/* Where the thread continues. */
-static void take_shared_results(struct ct_cursor *at, const struct resume *rs, const struct point *point)
-{
-    const struct group *group = &rs->groups.v[point->group];
-
-    for (uint32_t i = 0; i < point->insn->n_results; i++)
-        if (point->insn->results[i].i)
-            ct_assign(at, point->insn->results[i], group->insn->results[i]);
-}
-
-/* The group's instruction, with its constants made here. */
-static const struct ct_insn *instruction_of(struct ct_cursor *at, const struct resume *rs, const struct group *group)
-{
-    for (uint32_t i = 0; rs->shares_registers && i < group->insn->n_operands; i++)
-        if (group->constants[i])
-            group->insn->operands[i] = ct_emit_const(at, ct_width_at(at, group->constants[i]->results[0]), group->constants[i]->imm);
-    return group->insn;
 }
 
 /* ---- what a thread does before it waits ---- */
@@ -224,7 +75,7 @@ static void post_kind(struct ct_cursor *at, struct resume *rs, ct_value value)
 static void wait_at(struct ct_cursor *at, struct resume *rs, uint32_t point)
 {
     if (rs->waits_for_grid)
-        ct_assign(at, rs->spins, constant_predicate(at, point <= rs->points.n && rs->points.v[point - 1].insn->op == CT_OP_YIELD));
+        ct_assign(at, rs->spins, constant_predicate(at, point <= rs->points.all.n && rs->points.all.v[point - 1].insn->op == CT_OP_YIELD));
     ct_assign(at, rs->point, ct_const32(at, point));
     ct_assign(at, rs->ready, constant_predicate(at, false));
 }
@@ -245,13 +96,12 @@ static void post_insn(struct ct_cursor *at, struct resume *rs, const struct ct_i
 
 static void stop_at(struct ct_cursor *at, struct resume *rs, uint32_t number)
 {
-    const struct point *point = &rs->points.v[number - 1];
-    const struct group *group = &rs->groups.v[point->group];
+    const struct ct_point *point = &rs->points.all.v[number - 1];
+    const struct ct_point_group *group = &rs->points.groups.v[point->group];
 
     if (!group->posting)
         post_insn(at, rs, point->insn, group->kind);
-    if (rs->shares_registers)
-        share_operands(at, rs, point);
+    ct_resume_points_store(at, &rs->points, point);
     wait_at(at, rs, number);
     ct_cursor_jump(at, group->posting ? group->posting : rs->post);
 }
@@ -265,7 +115,7 @@ static void end_thread(struct resume *rs, struct ct_block *block)
     post_kind(&at, rs, ct_const32(&at, KIND_ENDED));
     ct_exchange_atomic(&at, PTX_OR, ct_exchange_lanes_word(&at, rs->x->warp), bit);
     ct_exchange_atomic(&at, PTX_ADD, ct_exchange_ended_word(&at), ct_const32(&at, 1));
-    wait_at(&at, rs, rs->points.n + 1);
+    wait_at(&at, rs, rs->points.all.n + 1);
     ct_cursor_jump(&at, rs->post);
 }
 
@@ -370,18 +220,18 @@ static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const stru
         ct_assign(at, rs->clear, constant_predicate(at, true));
 }
 
-static void make_posting(struct resume *rs, const struct group *group)
+static void make_posting(struct resume *rs, const struct ct_point_group *group)
 {
     struct ct_cursor at = {.fn = rs->fn, .block = group->posting, .where = group->insn->where};
 
-    post_insn(&at, rs, instruction_of(&at, rs, group), group->kind);
+    post_insn(&at, rs, ct_resume_points_insn(&at, &rs->points, group), group->kind);
     ct_cursor_jump(&at, rs->post);
 }
 
-static void make_evaluation(struct resume *rs, const struct group *group)
+static void make_evaluation(struct resume *rs, const struct ct_point_group *group)
 {
     struct ct_cursor at = {.fn = rs->fn, .block = group->evaluation, .where = group->insn->where};
-    const struct ct_insn *insn = instruction_of(&at, rs, group);
+    const struct ct_insn *insn = ct_resume_points_insn(&at, &rs->points, group);
 
     if (insn->op == CT_OP_BARRIER)
         evaluate_barrier(&at, rs, insn);
@@ -396,8 +246,8 @@ static void make_evaluation(struct resume *rs, const struct group *group)
 
 static void make_code_of_groups(struct resume *rs)
 {
-    for (uint32_t i = 0; i < rs->groups.n; i++) {
-        const struct group *group = &rs->groups.v[i];
+    for (uint32_t i = 0; i < rs->points.groups.n; i++) {
+        const struct ct_point_group *group = &rs->points.groups.v[i];
 
         if (group->posting)
             make_posting(rs, group);
@@ -414,22 +264,6 @@ static void note_barrier(struct resume *rs, const struct ct_insn *insn, const st
 
     /* Compilers put a constant number right before the barrier; a register may hold any number. */
     rs->barriers |= is_constant ? 1u << (writer->imm % CT_MAX_BARRIERS) : (1u << CT_MAX_BARRIERS) - 1;
-}
-
-/* `writers`: by value, the last instruction before this one that wrote it. */
-static void add_point(struct resume *rs, struct ct_insn *insn, const struct ct_insn *const *writers)
-{
-    struct point *point = CT_PUSH(rs->scratch, &rs->points);
-
-    point->insn = insn;
-    for (uint32_t i = 0; i < insn->n_operands; i++) {
-        const struct ct_insn *writer = writers[insn->operands[i].i];
-
-        if (writer && writer->block == insn->block && writer->op == CT_OP_CONST)
-            point->constants[i] = writer;
-    }
-    if (kind_of(rs, rs->points.n) == rs->points.n)
-        *CT_PUSH(rs->scratch, &rs->kinds) = rs->points.n;
 }
 
 static void arrive_only(struct resume *rs, struct ct_insn *insn)
@@ -454,7 +288,7 @@ static void collect_insn(struct resume *rs, struct ct_insn *insn, const struct c
     rs->votes |= insn->op == CT_OP_VOTE;
     rs->waits_for_grid |= rs->fn->cooperative && insn->op == CT_OP_YIELD;
     if (is_point(insn))
-        add_point(rs, insn, writers);
+        ct_resume_points_add(&rs->points, insn, writers);
     else if (insn->op == CT_OP_BARRIER)
         arrive_only(rs, insn);
 }
@@ -480,16 +314,15 @@ static void cut_at_points(struct resume *rs)
 {
     struct ct_cutter cutter = {0};
 
-    for (uint32_t point = 1; point <= rs->points.n; point++) {
-        struct ct_insn *insn = rs->points.v[point - 1].insn;
+    for (uint32_t point = 1; point <= rs->points.all.n; point++) {
+        struct ct_insn *insn = rs->points.all.v[point - 1].insn;
         struct ct_cursor at = {.fn = rs->fn, .where = insn->where};
 
         ct_cutter_go_to(&cutter, insn);
         at.block = insn->block;
         *CT_PUSH(rs->scratch, &rs->segments) = ct_cutter_cut(rs->fn, &cutter, insn);
-        if (rs->shares_registers)
-            take_shared_results(&(struct ct_cursor){.fn = rs->fn, .block = insn->block, .before = insn, .where = insn->where}, rs,
-                                &rs->points.v[point - 1]);
+        ct_resume_points_load(&(struct ct_cursor){.fn = rs->fn, .block = insn->block, .before = insn, .where = insn->where}, &rs->points,
+                              &rs->points.all.v[point - 1]);
         ct_insn_remove(insn);
         stop_at(&at, rs, point);
     }
@@ -642,9 +475,8 @@ bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
 
     if (!count_points(fn, &n))
         return false;
-    rs.shares_registers = n >= (fn->target->dialect == PTX2SPV_VULKAN ? MANY_POINTS : MANY_POINTS_OPENCL);
-    rs.shares_code = rs.shares_registers && fn->target->dialect == PTX2SPV_VULKAN;
-    if (rs.shares_registers)
+    ct_resume_points_init(&rs.points, fn, n);
+    if (rs.points.shares_registers)
         ct_coalesce_registers(fn);
     ct_fn_compute_preds(fn);
     ct_fn_detach_entry(fn);
@@ -661,17 +493,15 @@ bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
         prepare_for_grid(&rs);
     at = (struct ct_cursor){.fn = fn, .block = entry, .where = fn->source->where};
     ct_exchange_begin(&at, x);
-    make_groups(&rs);
-    for (uint32_t i = 0; i < rs.groups.n && rs.shares_registers; i++)
-        share_registers(&rs, &rs.groups.v[i]);
+    ct_resume_points_group(&rs.points);
     cut_at_points(&rs);
     n = fn->blocks.n;
     for (uint32_t b = 0; b < n; b++)
         if (fn->blocks.v[b]->last && (fn->blocks.v[b]->last->op == CT_OP_RET || fn->blocks.v[b]->last->op == CT_OP_EXIT))
             end_thread(&rs, fn->blocks.v[b]);
     *CT_PUSH(rs.scratch, &rs.evaluations) = rs.after;
-    for (uint32_t i = 0; i < rs.points.n; i++)
-        *CT_PUSH(rs.scratch, &rs.evaluations) = rs.groups.v[rs.points.v[i].group].evaluation;
+    for (uint32_t i = 0; i < rs.points.all.n; i++)
+        *CT_PUSH(rs.scratch, &rs.evaluations) = rs.points.groups.v[rs.points.all.v[i].group].evaluation;
     *CT_PUSH(rs.scratch, &rs.evaluations) = rs.after; /* for threads that have ended */
     make_code_of_groups(&rs);
     make_iteration(&rs);

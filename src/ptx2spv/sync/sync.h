@@ -8,6 +8,7 @@
  *   predicate.c   lets all threads pass all points in that order, under predicates
  *   spin.c        loops that wait for another thread
  *   resume.c      cuts a kernel at its points (the form that is correct for any control flow)
+ *   resume_points.c  what its points share
  *   coalesce.c    registers that live across points, but never together, become one
  *   grid.c        suspends a block of a cooperative launch that waits for another block, and resumes it later
  *   exchange.c    the exchange area, and the arithmetic that all forms use
