@@ -264,6 +264,63 @@ struct ptx2spv_heap {
     uint64_t units; /* number of units of 16 bytes; below 2^32 */
 };
 
+/* Texture and surface objects. A module that accesses them has a variable PTX2SPV_TEXTURES_VARIABLE of 8 bytes; before any of its kernels
+ * runs, the host stores the CUDA address of a directory there: PTX2SPV_TEXTURE_CHUNKS CUDA addresses of chunks (0: there is none), each with
+ * PTX2SPV_TEXTURE_CHUNK_RECORDS records. The lower half of a handle is the number of its record plus 1, the upper half the generation, which
+ * is never 0 and which the record repeats while the object exists. Fetches by other handles return zeros, and stores by them have no effect. */
+#define PTX2SPV_TEXTURES_VARIABLE "__cuttle_textures"
+#define PTX2SPV_TEXTURE_CHUNKS 4096
+#define PTX2SPV_TEXTURE_CHUNK_RECORDS 256
+#define PTX2SPV_TEXTURE_LEVELS 17
+enum ptx2spv_texel { /* the type of a channel */
+                     PTX2SPV_TEXEL_U8,
+                     PTX2SPV_TEXEL_U16,
+                     PTX2SPV_TEXEL_U32,
+                     PTX2SPV_TEXEL_S8,
+                     PTX2SPV_TEXEL_S16,
+                     PTX2SPV_TEXEL_S32,
+                     PTX2SPV_TEXEL_F16,
+                     PTX2SPV_TEXEL_F32,
+};
+enum ptx2spv_texture_address { /* the values of CUaddress_mode */
+                               PTX2SPV_TEXTURE_WRAP,
+                               PTX2SPV_TEXTURE_CLAMP,
+                               PTX2SPV_TEXTURE_MIRROR,
+                               PTX2SPV_TEXTURE_BORDER,
+};
+enum ptx2spv_texture_flag {
+    PTX2SPV_TEXTURE_NORMALIZED_COORDINATES = 1, /* coordinates from 0 to 1 span the texture */
+    PTX2SPV_TEXTURE_NORMALIZED_VALUES = 2,      /* integers of 8 and 16 bits are read as floats in [0, 1] or [-1, 1] */
+    PTX2SPV_TEXTURE_SRGB = 4,                   /* the first three channels of 8-bit integers are sRGB, converted to linear floats */
+    PTX2SPV_TEXTURE_LINEAR = 8,                 /* linear filtering within a level */
+    PTX2SPV_TEXTURE_LINEAR_LEVELS = 16,         /* linear filtering between levels */
+    PTX2SPV_TEXTURE_SEAMLESS = 32,              /* filtering crosses the edges of a cube's faces */
+    PTX2SPV_TEXTURE_CUBE = 64,                  /* the slices are faces of cubes, six each */
+    PTX2SPV_TEXTURE_LAYERED = 128,              /* the depth of a level is the number of layers, or six times that of cubes */
+};
+struct ptx2spv_texture_level {
+    uint64_t texels;                 /* CUDA address */
+    uint64_t row_bytes, slice_bytes; /* distances of rows, and of slices: layers, faces, or planes of a volume */
+    uint32_t width, height, depth;   /* at least 1 */
+    uint32_t reserved;
+};
+struct ptx2spv_texture {            /* a record, of 1 KiB */
+    uint32_t generation;            /* 0: the object does not exist */
+    uint32_t texel;                 /* enum ptx2spv_texel */
+    uint32_t channels, texel_bytes; /* 1, 2 or 4; of all channels */
+    uint32_t flags;                 /* a set of enum ptx2spv_texture_flag */
+    uint32_t address[3];            /* enum ptx2spv_texture_address, for x, y and z */
+    uint32_t border[4];             /* the bits of the colour as kernels read it: floats, or integers of 32 bits */
+    float level_bias, min_level, max_level;
+    uint32_t n_levels;   /* at least 1 */
+    uint32_t dimensions; /* of a level: 1, 2 or 3 */
+    uint32_t max_anisotropy;
+    uint32_t base_level, base_weight; /* the level of fetches without one, and the weight of the next level in units of 1/256 */
+    uint32_t reserved[12];
+    struct ptx2spv_texture_level levels[PTX2SPV_TEXTURE_LEVELS];
+    uint32_t padding[54];
+};
+
 /* A kernel compiled with options.cooperative has an additional parameter at kernel_info.grid_param_offset: the CUDA address of this
  * struct. If kernel_info.grid_thread_words is not 0, its blocks may end before they are complete, to wait for others: the kernel must
  * then be dispatched again, with everything else unchanged, until no block waits. The state of a block has PTX2SPV_GRID_HEADER_BYTES,

@@ -3,6 +3,7 @@
  * in the initial value of a variable, gets a number. Functions that are only called have none, and are not candidates for indirect
  * calls. */
 #include "module.h"
+#include "ptx2spv/textures/texture_access.h"
 
 #include <string.h>
 
@@ -30,7 +31,8 @@ static void visit_body(struct numbering *numbering, const struct ptx_function *f
         const struct ptx_instruction *insn = &function->body[i];
 
         for (uint32_t o = 0; o < insn->n_operands; o++)
-            if (insn->opcode != PTX_OP_CALL || o != 1) /* a direct call does not take the callee's address */
+            if ((insn->opcode != PTX_OP_CALL || o != 1) &&
+                !ct_is_texture_opcode(insn->opcode)) /* a call does not take the callee's address */
                 visit_operand(numbering, &insn->operands[o]);
     }
 }

@@ -3,6 +3,7 @@
  * their trees. */
 #include "link.h"
 #include "module.h"
+#include "ptx2spv/textures/texture_functions.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,8 @@ static enum ptx2spv_status add(struct ptx2spv_linker *linker, const struct ptx2s
     tree = ptx_parse(compilation, linker->sources.n - 1);
     for (uint32_t i = 0; tree && i < tree->functions.n; i++)
         tree->functions.v[i]->is_system = kind == CT_LINK_SYSTEM;
+    if (tree && kind != CT_LINK_SYSTEM)
+        ct_texture_declare_functions(compilation, tree);
     return tree && ct_link_add(&linker->link, tree, kind) ? PTX2SPV_OK : compilation->status;
 }
 
@@ -108,6 +111,14 @@ static bool has_text(const struct ptx2spv_linker *linker, const char *text)
     return false;
 }
 
+/* The text that defines a function which the device provides, or a texture instruction needs. NULL: it is neither. */
+static const char *text_of(const struct ptx2spv_linker *linker, const struct ptx_function *function)
+{
+    const char *text = ptx_system_function_or_null(function);
+
+    return text || function->has_body ? text : ct_texture_function_text_or_null(&linker->module->compilation, function->name);
+}
+
 /* Adds the definitions of the system functions that some text declares. */
 static enum ptx2spv_status add_system_functions(struct ptx2spv_linker *linker)
 {
@@ -118,7 +129,7 @@ static enum ptx2spv_status add_system_functions(struct ptx2spv_linker *linker)
         const struct ptx_module *tree = linker->link.units.v[u].tree;
 
         for (uint32_t i = 0; i < tree->functions.n && status == PTX2SPV_OK; i++) {
-            const char *text = ptx_system_function_or_null(tree->functions.v[i]);
+            const char *text = text_of(linker, tree->functions.v[i]);
 
             if (text && !has_text(linker, text))
                 status =

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build: texture and surface instructions (PTX ISA, "Texture Instructions", "Surface Instructions") as calls of the functions of
+ * textures/fetch.cu. A texture's function returns the four channels; a surface's returns an address, or 0 where nothing is accessed, at which
+ * the instruction then loads, stores or reduces. */
+#include "build_address.h"
+#include "ptx2spv/textures/texture_access.h"
+
+#define MAX_ARGUMENTS 12
+#define WORD_BYTES 4
+
+struct arguments {
+    ct_value values[MAX_ARGUMENTS];
+    uint32_t n;
+};
+
+/* ---- calls ---- */
+
+static struct ct_insn *access_word(struct ct_build *b, enum ct_op op, uint32_t local, enum ptx_type type, unsigned index)
+{
+    struct ct_insn *insn = ct_emit_insn(&b->at, op, type, op == CT_OP_LOAD, op == CT_OP_LOAD ? 1 : 2);
+    const unsigned bytes = ptx_type_bits(type) / 8;
+
+    insn->space = CT_SPACE_LOCAL;
+    insn->local = local;
+    insn->offset = (int64_t)bytes * index;
+    insn->align_log2 = (uint8_t)__builtin_ctz(bytes);
+    return insn;
+}
+
+static enum ptx_type type_of(struct ct_build *b, ct_value value)
+{
+    return ct_width_at(&b->at, value) == CT_W_64 ? PTX_B64 : PTX_B32;
+}
+
+/* Calls the function that ct_texture_declare_functions has appended to the operands; its result consists of n values of a type. */
+static void call(struct ct_build *b, const struct arguments *arguments, enum ptx_type type, ct_value *results, uint32_t n)
+{
+    struct ptx_function *callee = b->insn->operands[b->insn->n_operands - 1].function;
+    uint32_t *locals = CT_ARENA_ARRAY(&b->fn->compilation->arena, uint32_t, callee->n_params + callee->n_results);
+    struct ct_insn *insn;
+
+    if (callee->n_params != arguments->n || callee->n_results != (n != 0)) {
+        ct_build_invalid(b, "wrong number of operands");
+        for (uint32_t i = 0; i < n; i++)
+            results[i] = ct_emit_const(&b->at, ct_width_of(type), 0);
+        return;
+    }
+    for (uint32_t i = 0; i < callee->n_params + callee->n_results; i++) {
+        const struct ptx_variable *formal = i < callee->n_params ? callee->params[i] : callee->results[0];
+
+        locals[i] = ct_build_new_local(b, formal, formal->size_bytes, formal->align);
+    }
+    for (uint32_t i = 0; i < callee->n_params; i++)
+        access_word(b, CT_OP_STORE, locals[i], type_of(b, arguments->values[i]), 0)->operands[1] = arguments->values[i];
+    insn = ct_emit_insn(&b->at, CT_OP_CALL, PTX_NONE, 0, 0);
+    insn->callee = callee;
+    insn->call_locals = locals;
+    for (uint32_t i = 0; i < n; i++) {
+        struct ct_insn *load = access_word(b, CT_OP_LOAD, locals[callee->n_params], type, i);
+
+        results[i] = load->results[0] = ct_value_create(b->fn, ct_width_of(type));
+    }
+}
+
+/* ---- arguments ---- */
+
+static void add(struct arguments *arguments, ct_value value)
+{
+    if (arguments->n < MAX_ARGUMENTS)
+        arguments->values[arguments->n++] = value;
+}
+
+static void add_operand(struct ct_build *b, struct arguments *arguments, const struct ptx_operand *operand, enum ptx_type type)
+{
+    add(arguments, ct_build_read(b, operand, type));
+}
+
+static void add_constant(struct ct_build *b, struct arguments *arguments, uint32_t value)
+{
+    add(arguments, ct_const32(&b->at, value));
+}
+
+/* A texture, sampler or surface variable is a kind of symbol that has no value here. */
+static bool add_handle(struct ct_build *b, struct arguments *arguments, const struct ptx_operand *operand)
+{
+    const struct ptx_operand handle = {.kind = PTX_OPND_REG, .where = operand->where, .reg = operand->reg, .component = operand->component};
+
+    if (operand->variable || !operand->reg) {
+        ct_build_unsupported(b, "a texture or surface reference");
+        return false;
+    }
+    add_operand(b, arguments, &handle, PTX_U64);
+    return true;
+}
+
+/* The operand [handle, {coordinates}], of which *out_items gets the coordinates. */
+static const struct ptx_operand *coordinates_of(struct ct_build *b, const struct ct_texture_access *access, struct arguments *arguments,
+                                                unsigned index)
+{
+    const struct ptx_operand *place = index < b->insn->n_operands ? &b->insn->operands[index] : NULL, *items;
+    uint32_t n;
+
+    if (!place || place->kind != PTX_OPND_LIST || place->n_items < 2) {
+        ct_build_invalid(b, "an operand [object, coordinates] is missing");
+        return NULL;
+    }
+    if (place->n_items > 2) {
+        ct_build_unsupported(b, "a separate sampler");
+        return NULL;
+    }
+    items = ct_build_parts(b, &place->items[1], PTX_B32, &n);
+    if (n < access->geometry->coordinates + (unsigned)access->geometry->layered || n > access->geometry->operands) {
+        ct_build_invalid(b, "the vector of coordinates has the wrong length");
+        return NULL;
+    }
+    return add_handle(b, arguments, &place->items[0]) ? items : NULL;
+}
+
+/* ---- textures ---- */
+
+static bool add_coordinates(struct ct_build *b, const struct ct_texture_access *access, struct arguments *arguments)
+{
+    const enum ptx_type type = access->kind == CT_TEXTURE_TEXEL ? PTX_S32 : PTX_F32;
+    const struct ptx_operand *items = coordinates_of(b, access, arguments, 1);
+
+    if (!items)
+        return false;
+    if (access->geometry->layered)
+        add_operand(b, arguments, items++, PTX_U32);
+    for (unsigned i = 0; i < access->geometry->coordinates; i++)
+        add_operand(b, arguments, &items[i], type);
+    return true;
+}
+
+static bool add_derivative(struct ct_build *b, const struct ct_texture_access *access, struct arguments *arguments, unsigned index)
+{
+    uint32_t n;
+    const struct ptx_operand *items = ct_build_parts(b, &b->insn->operands[index], PTX_F32, &n);
+
+    if (n < access->geometry->derivatives) {
+        ct_build_invalid(b, "a derivative has too few components");
+        return false;
+    }
+    for (unsigned i = 0; i < access->geometry->derivatives; i++)
+        add_operand(b, arguments, &items[i], PTX_F32);
+    return true;
+}
+
+/* The operands behind the coordinates; an offset or a value to compare with depths is not supported. */
+static bool add_modes(struct ct_build *b, const struct ct_texture_access *access, struct arguments *arguments)
+{
+    const unsigned more = access->kind == CT_TEXTURE_LEVEL ? 1 : access->kind == CT_TEXTURE_GRAD ? 2 : 0, n = b->insn->n_operands - 1;
+
+    if (n != 2 + more) {
+        ct_build_unsupported(b, n > 2 + more ? "an offset or a depth" : "this number of operands");
+        return false;
+    }
+    if (access->kind == CT_TEXTURE_GATHER)
+        add_constant(b, arguments, access->channel);
+    if (access->kind == CT_TEXTURE_LEVEL)
+        add_operand(b, arguments, &b->insn->operands[2], PTX_F32);
+    for (unsigned i = 0; access->kind == CT_TEXTURE_GRAD && i < 2; i++)
+        if (!add_derivative(b, access, arguments, 2 + i))
+            return false;
+    return true;
+}
+
+/* The destination is a vector of four, or vector|p, where p says whether the texels have memory. */
+static void write_channels(struct ct_build *b, const ct_value *channels)
+{
+    const struct ptx_operand *to = &b->insn->operands[0];
+    const struct ptx_operand *vector = to->kind == PTX_OPND_PAIR ? &to->items[0] : to;
+    uint32_t n;
+    const struct ptx_operand *items = ct_build_parts(b, vector, PTX_B32, &n);
+
+    if (n != 4) {
+        ct_build_invalid(b, "the destination is not a vector of four");
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        ct_build_write(b, &items[i], channels[i], PTX_B32);
+    if (to->kind == PTX_OPND_PAIR)
+        ct_build_write(b, &to->items[1], ct_emit_const(&b->at, CT_W_PRED, 1), PTX_PRED);
+}
+
+static void build_fetch(struct ct_build *b, const struct ct_texture_access *access)
+{
+    struct arguments arguments = {0};
+    ct_value channels[4];
+
+    if (!add_coordinates(b, access, &arguments) || !add_modes(b, access, &arguments))
+        return;
+    call(b, &arguments, PTX_B32, channels, 4);
+    write_channels(b, channels);
+}
+
+static void build_query(struct ct_build *b, const struct ct_texture_access *access)
+{
+    const unsigned n = b->insn->n_operands - 1;
+    struct arguments arguments = {0};
+    ct_value result;
+
+    if (n != 2u + access->has_level) {
+        ct_build_invalid(b, "wrong number of operands");
+        return;
+    }
+    if (!add_handle(b, &arguments, &b->insn->operands[1]))
+        return;
+    add_constant(b, &arguments, access->query);
+    if (access->has_level)
+        add_operand(b, &arguments, &b->insn->operands[2], PTX_U32);
+    else
+        add_constant(b, &arguments, 0);
+    call(b, &arguments, PTX_B32, &result, 1);
+    ct_build_result(b, result, PTX_B32);
+}
+
+/* ---- surfaces ---- */
+
+/* The handle, and x, y, z: layers are planes of a volume. */
+static bool add_surface_place(struct ct_build *b, const struct ct_texture_access *access, struct arguments *arguments, unsigned index)
+{
+    const struct ptx_operand *items = coordinates_of(b, access, arguments, index), *layer;
+
+    if (!items)
+        return false;
+    layer = access->geometry->layered ? items++ : NULL;
+    for (unsigned i = 0; i < 2; i++)
+        if (i < access->geometry->coordinates)
+            add_operand(b, arguments, &items[i], PTX_S32);
+        else
+            add_constant(b, arguments, 0);
+    if (layer)
+        add_operand(b, arguments, layer, PTX_S32);
+    else if (access->geometry->coordinates > 2)
+        add_operand(b, arguments, &items[2], PTX_S32);
+    else
+        add_constant(b, arguments, 0);
+    return true;
+}
+
+/* The address of the elements; false after an error. */
+static bool find_elements(struct ct_build *b, const struct ct_texture_access *access, unsigned index, ct_value *out)
+{
+    struct arguments arguments = {0};
+
+    if (!add_surface_place(b, access, &arguments, index))
+        return false;
+    add_constant(b, &arguments, access->vector * ptx_type_bits(access->type) / 8);
+    add_constant(b, &arguments, access->boundary);
+    call(b, &arguments, PTX_B64, out, 1);
+    return true;
+}
+
+static void init_access(struct ct_insn *insn, const struct ct_texture_access *access, ct_value address)
+{
+    insn->space = CT_SPACE_GLOBAL;
+    insn->align_log2 = (uint8_t)__builtin_ctz(access->vector * ptx_type_bits(access->type) / 8);
+    insn->operands[0] = address;
+}
+
+static const struct ptx_operand *elements_of(struct ct_build *b, const struct ct_texture_access *access, unsigned index)
+{
+    uint32_t n;
+    const struct ptx_operand *items = ct_build_parts(b, &b->insn->operands[index], access->type, &n);
+
+    if (n == access->vector)
+        return items;
+    ct_build_invalid(b, "the vector has the wrong length");
+    return NULL;
+}
+
+static void emit_load(struct ct_build *b, const struct ct_texture_access *access, const struct ptx_operand *items, ct_value address)
+{
+    struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_LOAD, access->type, access->vector, 1);
+    ct_value values[4];
+
+    init_access(insn, access, address);
+    for (unsigned i = 0; i < access->vector; i++)
+        insn->results[i] = values[i] = ct_value_create(b->fn, ct_build_width(b, &items[i], access->type));
+    for (unsigned i = 0; i < access->vector; i++)
+        ct_build_write(b, &items[i], values[i], access->type);
+}
+
+static void emit_store(struct ct_build *b, const struct ct_texture_access *access, const struct ptx_operand *items, ct_value address)
+{
+    struct ct_insn *insn;
+    ct_value values[4];
+
+    for (unsigned i = 0; i < access->vector; i++)
+        values[i] = ct_build_read(b, &items[i], ct_bits_type(ct_build_width(b, &items[i], access->type)));
+    insn = ct_emit_insn(&b->at, CT_OP_STORE, access->type, 0, access->vector + 1u);
+    init_access(insn, access, address);
+    for (unsigned i = 0; i < access->vector; i++)
+        insn->operands[i + 1] = values[i];
+}
+
+static void emit_reduction(struct ct_build *b, const struct ct_texture_access *access, const struct ptx_operand *items, ct_value address)
+{
+    const ct_value value = ct_build_read(b, &items[0], access->type);
+    struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_ATOM, access->type, 0, 2);
+
+    init_access(insn, access, address);
+    insn->operation = access->operation;
+    insn->semantics = PTX_RELAXED;
+    insn->scope = PTX_GPU;
+    insn->operands[1] = value;
+}
+
+/* suld.b d, [place]; sust.b, sured.b [place], d: the access is executed where the surface has such elements. */
+static void build_elements(struct ct_build *b, const struct ct_texture_access *access)
+{
+    static void (*const emitters[])(struct ct_build *, const struct ct_texture_access *, const struct ptx_operand *, ct_value) = {
+        [CT_SURFACE_LOAD] = emit_load, [CT_SURFACE_STORE] = emit_store, [CT_SURFACE_REDUCE] = emit_reduction};
+    const bool loads = access->kind == CT_SURFACE_LOAD;
+    const struct ptx_operand *items;
+    struct ct_block *inside, *after;
+    ct_value address;
+
+    if (b->insn->n_operands != 3) {
+        ct_build_invalid(b, "wrong number of operands");
+        return;
+    }
+    if (!find_elements(b, access, loads ? 1 : 0, &address) || !(items = elements_of(b, access, loads ? 0 : 1)))
+        return;
+    for (unsigned i = 0; loads && i < access->vector; i++)
+        ct_build_write(b, &items[i], ct_emit_const(&b->at, ct_width_of(access->type), 0), access->type);
+    inside = ct_build_block(b);
+    after = ct_build_block(b);
+    ct_build_branch(b, ct_equals(&b->at, address, 0), after, inside);
+    ct_build_enter(b, inside);
+    emitters[access->kind](b, access, items, address);
+    ct_build_jump(b, after);
+    ct_build_enter(b, after);
+}
+
+/* sust.p [place], d: missing components are 0. */
+static void build_format_store(struct ct_build *b, const struct ct_texture_access *access)
+{
+    struct arguments arguments = {0};
+    const struct ptx_operand *items;
+
+    if (ptx_type_bits(access->type) != 32 || b->insn->n_operands != 3) {
+        ct_build_invalid(b, "components have 32 bits");
+        return;
+    }
+    if (!add_surface_place(b, access, &arguments, 0) || !(items = elements_of(b, access, 1)))
+        return;
+    add_constant(b, &arguments, access->boundary);
+    for (unsigned i = 0; i < 4; i++)
+        if (i < access->vector)
+            add_operand(b, &arguments, &items[i], PTX_B32);
+        else
+            add_constant(b, &arguments, 0);
+    call(b, &arguments, PTX_B32, NULL, 0);
+}
+
+void ct_build_texture(struct ct_build *b)
+{
+    static void (*const builders[])(struct ct_build *, const struct ct_texture_access *) = {
+        [CT_TEXTURE_BASE] = build_fetch,      [CT_TEXTURE_LEVEL] = build_fetch,    [CT_TEXTURE_GRAD] = build_fetch,
+        [CT_TEXTURE_TEXEL] = build_fetch,     [CT_TEXTURE_GATHER] = build_fetch,   [CT_TEXTURE_QUERY] = build_query,
+        [CT_SURFACE_LOAD] = build_elements,   [CT_SURFACE_STORE] = build_elements, [CT_SURFACE_FORMAT] = build_format_store,
+        [CT_SURFACE_REDUCE] = build_elements,
+    };
+    struct ct_texture_access access;
+
+    if (!ct_texture_access_read(b->insn, &access)) {
+        ct_build_unsupported(b, NULL);
+        return;
+    }
+    builders[access.kind](b, &access);
+}

@@ -1,0 +1,808 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texture fetches and accesses to surfaces in generated code (CUDA C++ Programming Guide, "Texture Fetching"; PTX ISA, "Texture
+ * Instructions", "Surface Instructions"). build_texture.c calls these functions; the records that they read are those of struct
+ * ptx2spv_texture. fetch.ptx, which is part of the library, is made of this file by ci/texture_functions.
+ *
+ * A fetch of a level is a sum over the corners of a cell: one corner for point sampling, 2, 4 or 8 for linear filtering. The weights have
+ * 8 bits after the point, as in NVIDIA's texture units. There is one loop over the corners, so that the code that unpacks texels exists
+ * once for each fetch of a kernel. */
+#include "cuttle/ptx2spv.h"
+
+#define __device__ __attribute__((device))
+#define FUNCTION extern "C" __device__ __attribute__((weak, noinline))
+#define INLINE static inline __device__ __attribute__((always_inline))
+
+typedef unsigned u32;
+typedef unsigned long long u64;
+
+extern "C" __device__ __attribute__((weak)) u64 __cuttle_textures = 0;
+
+struct words {
+    u32 v[4];
+};
+
+/* ---- memory ---- */
+
+/* Records do not change while a kernel that uses them runs. */
+INLINE u32 read32(u64 address)
+{
+    u32 value;
+
+    asm("ld.global.nc.u32 %0, [%1];" : "=r"(value) : "l"(address));
+    return value;
+}
+
+INLINE u64 read64(u64 address)
+{
+    u64 value;
+
+    asm("ld.global.nc.u64 %0, [%1];" : "=l"(value) : "l"(address));
+    return value;
+}
+
+#define MEMBER32(record, member) read32((record) + offsetof(struct ptx2spv_texture, member))
+#define LEVEL32(level, member) read32((level) + offsetof(struct ptx2spv_texture_level, member))
+#define LEVEL64(level, member) read64((level) + offsetof(struct ptx2spv_texture_level, member))
+
+/* The record of a handle; 0 if there is no such object. */
+INLINE u64 find(u64 handle)
+{
+    const u32 number = (u32)handle - 1;
+    u64 directory, chunk, record;
+
+    asm("ld.global.nc.u64 %0, [__cuttle_textures];" : "=l"(directory));
+    if (!directory || number >= PTX2SPV_TEXTURE_CHUNKS * PTX2SPV_TEXTURE_CHUNK_RECORDS)
+        return 0;
+    chunk = read64(directory + 8 * (number / PTX2SPV_TEXTURE_CHUNK_RECORDS));
+    record = chunk + (u64)sizeof(struct ptx2spv_texture) * (number % PTX2SPV_TEXTURE_CHUNK_RECORDS);
+    return chunk && MEMBER32(record, generation) == (u32)(handle >> 32) ? record : 0;
+}
+
+INLINE u64 level_of(u64 record, u32 level)
+{
+    return record + offsetof(struct ptx2spv_texture, levels) + (u64)sizeof(struct ptx2spv_texture_level) * level;
+}
+
+/* ---- texels ---- */
+
+INLINE u32 load_word(u64 at)
+{
+    u32 word;
+
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(word) : "l"(at));
+    return word;
+}
+
+/* A texel in whole words. A small one is shifted down from the word that contains it; allocations consist of whole words. */
+INLINE struct words load(u64 at, u32 bytes)
+{
+    const u32 shift = 8 * ((u32)at & 3);
+    struct words w = {{load_word(at & ~3ull) >> shift, 0, 0, 0}};
+
+    w.v[0] &= bytes < 4 ? (1u << 8 * bytes) - 1 : 0xffffffff; /* channels that do not exist are 0 */
+    if (bytes >= 8)
+        w.v[1] = load_word(at + 4);
+    if (bytes == 16) {
+        w.v[2] = load_word(at + 8);
+        w.v[3] = load_word(at + 12);
+    }
+    return w;
+}
+
+INLINE float bits_of(u32 bits)
+{
+    return __builtin_bit_cast(float, bits);
+}
+
+INLINE u32 word_of(float value)
+{
+    return __builtin_bit_cast(u32, value);
+}
+
+/* By integers, since not every device has 16-bit floats. */
+INLINE u32 float_of_half(u32 half)
+{
+    const u32 sign = (half & 0x8000) << 16, rest = half & 0x7fff;
+    const u32 tiny = word_of((float)(int)rest * 0x1p-24f), normal = (rest << 13) + 0x38000000, special = 0x7f800000 | rest << 13;
+
+    return sign | (rest < 0x400 ? tiny : rest < 0x7c00 ? normal : special);
+}
+
+INLINE u32 channel_bits(u32 texel)
+{
+    return texel == PTX2SPV_TEXEL_U8 || texel == PTX2SPV_TEXEL_S8                                     ? 8
+           : texel == PTX2SPV_TEXEL_U16 || texel == PTX2SPV_TEXEL_S16 || texel == PTX2SPV_TEXEL_F16 ? 16
+                                                                                                    : 32;
+}
+
+/* The channels of a texel, each as 32 bits. */
+INLINE struct words unpack(struct words raw, u32 texel)
+{
+    const u32 bits = channel_bits(texel), unused = 32 - bits;
+    const bool is_signed = texel == PTX2SPV_TEXEL_S8 || texel == PTX2SPV_TEXEL_S16;
+    struct words out;
+
+#pragma unroll
+    for (u32 c = 0; c < 4; c++) {
+        const u32 word = bits == 32 ? raw.v[c] : bits == 16 ? raw.v[c / 2] : raw.v[0];
+        const u32 top = word << (unused - (bits == 32 ? 0 : bits == 16 ? 16 * (c & 1) : 8 * c));
+
+        out.v[c] = is_signed ? (u32)((int)top >> unused) : top >> unused;
+    }
+    if (texel == PTX2SPV_TEXEL_F16)
+#pragma unroll
+        for (u32 c = 0; c < 4; c++)
+            out.v[c] = float_of_half(out.v[c]);
+    return out;
+}
+
+/* The integer that stands for 1.0; 0 for floats. */
+INLINE float one_of(u32 texel)
+{
+    return texel == PTX2SPV_TEXEL_U8    ? 255.0f
+           : texel == PTX2SPV_TEXEL_S8  ? 127.0f
+           : texel == PTX2SPV_TEXEL_U16 ? 65535.0f
+           : texel == PTX2SPV_TEXEL_S16 ? 32767.0f
+                                        : 0.0f;
+}
+
+INLINE float reciprocal_of(float one)
+{
+    return one == 255.0f ? 1.0f / 255.0f : one == 127.0f ? 1.0f / 127.0f : one == 65535.0f ? 1.0f / 65535.0f : 1.0f / 32767.0f;
+}
+
+/* ---- coordinates ---- */
+
+struct axis {
+    int low, high; /* the texels beside the coordinate; negative: the border */
+    u32 weight;    /* of `high`, in units of 1/256 */
+};
+
+INLINE float floor_of(float x)
+{
+    return __builtin_floorf(x);
+}
+
+INLINE int index_of(int i, u32 size, u32 mode)
+{
+    const int wrapped = i < 0 ? i + (int)size : i - (int)size, clamped = i < 0 ? 0 : (int)size - 1;
+    const int outside = mode == PTX2SPV_TEXTURE_BORDER ? -1 : mode == PTX2SPV_TEXTURE_WRAP ? wrapped : clamped;
+
+    return (u32)i < size ? i : outside;
+}
+
+/* A coordinate between 0 and 1, folded by the mode and scaled. */
+INLINE float scale(float x, u32 size, u32 mode)
+{
+    const float half = x * 0.5f, wrapped = x - floor_of(x), sawtooth = 2.0f * (half - floor_of(half));
+    const float mirrored = sawtooth > 1.0f ? 2.0f - sawtooth : sawtooth;
+
+    return (mode == PTX2SPV_TEXTURE_WRAP ? wrapped : mode == PTX2SPV_TEXTURE_MIRROR ? mirrored : x) * (float)size;
+}
+
+/* Linear filtering rounds the position to 1/256 of a texel. */
+INLINE struct axis place(float x, u32 size, u32 mode, bool is_scaled, bool linear)
+{
+    struct axis axis;
+    int position;
+
+    x = is_scaled ? x : scale(x, size, mode);
+    x = x == x ? x : 0.0f; /* not a number is 0, as on NVIDIA's GPUs; so is an infinite coordinate that is folded */
+    x = __builtin_fminf(__builtin_fmaxf(x, -2.0f), (float)size + 2.0f); /* conversions to integers must not overflow */
+    position = linear ? (int)floor_of(x * 256.0f - 127.5f) : (int)floor_of(x) * 256;
+    axis.weight = (u32)position & 255;
+    axis.low = index_of(position >> 8, size, mode);
+    axis.high = index_of((position >> 8) + 1, size, mode);
+    return axis;
+}
+
+/* ---- one level ---- */
+
+struct cell {
+    struct axis x, y, z;
+    u32 dimensions; /* that the cell extends in: a constant */
+};
+
+INLINE struct axis whole(u32 index)
+{
+    return {(int)index, (int)index, 0};
+}
+
+INLINE struct words border_of(u64 record)
+{
+    struct words border;
+
+#pragma unroll
+    for (u32 c = 0; c < 4; c++)
+        border.v[c] = read32(record + offsetof(struct ptx2spv_texture, border) + 4 * c);
+    return border;
+}
+
+INLINE struct words fetch_texel(u64 record, u64 level, int x, int y, int z, u32 texel)
+{
+    if ((x | y | z) < 0)
+        return border_of(record);
+    const u32 bytes = MEMBER32(record, texel_bytes);
+    const u64 at = LEVEL64(level, texels) + (u64)z * LEVEL64(level, slice_bytes) + (u64)y * LEVEL64(level, row_bytes) + (u64)x * bytes;
+
+    return unpack(load(at, bytes), texel);
+}
+
+/* Integers as floats for filtering, where the last bit does not matter. */
+INLINE struct words convert(struct words w, float one)
+{
+#pragma unroll
+    for (u32 c = 0; c < 4; c++)
+        w.v[c] = word_of(__builtin_fmaxf((float)(int)w.v[c], -one) * reciprocal_of(one));
+    return w;
+}
+
+INLINE u32 linear_of_srgb(u32 value)
+{
+    const float x = (float)(int)value * (1.0f / 255.0f);
+    float power;
+
+    asm("lg2.approx.f32 %0, %1;" : "=f"(power) : "f"((x + 0.055f) * (1.0f / 1.055f)));
+    power *= 2.4f;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(power));
+    return word_of(x <= 0.04045f ? x * (1.0f / 12.92f) : power);
+}
+
+/* A texel of sRGB colours, whose fourth channel is linear. */
+INLINE struct words decode(struct words w)
+{
+#pragma clang loop unroll(disable)
+    for (u32 c = 0; c < 3; c++) {
+        const u32 value = linear_of_srgb(c == 0 ? w.v[0] : c == 1 ? w.v[1] : w.v[2]);
+
+        w.v[0] = c == 0 ? value : w.v[0];
+        w.v[1] = c == 1 ? value : w.v[1];
+        w.v[2] = c == 2 ? value : w.v[2];
+    }
+    w.v[3] = word_of((float)(int)w.v[3] * (1.0f / 255.0f));
+    return w;
+}
+
+INLINE u32 weight_of(struct axis axis, u32 high)
+{
+    return high ? axis.weight : 256 - axis.weight;
+}
+
+/* v / (2^bits - 1), correctly rounded and without a division, which not every device has exactly: in binary the digits of v repeat behind
+ * the point. They are rotated until the first one is 1, so that 32 of them determine the result; the last bit stands for all that follow. */
+INLINE u32 fraction(u32 v, u32 bits)
+{
+    const u32 zeros = (u32)__builtin_clz(v) - (32 - bits);
+    const u32 u = (v << zeros | v >> (bits - zeros)) & ((1u << bits) - 1);
+    const u32 digits = bits == 8    ? u * 0x01010101
+                       : bits == 16 ? u * 0x00010001
+                       : bits == 7  ? u << 25 | u << 18 | u << 11 | u << 4 | u >> 3
+                                    : u << 17 | u << 2 | u >> 13;
+
+    return word_of((float)(digits | 1)) - ((32 + zeros) << 23);
+}
+
+INLINE u32 normalize_word(u32 word, u32 texel)
+{
+    const bool is_negative = (int)word < 0;
+    const u32 bits = texel == PTX2SPV_TEXEL_U8 ? 8 : texel == PTX2SPV_TEXEL_S8 ? 7 : texel == PTX2SPV_TEXEL_U16 ? 16 : 15;
+    const u32 most = (1u << bits) - 1, magnitude = is_negative ? 0 - word : word;
+
+    if (!word)
+        return 0;
+    return fraction(magnitude < most ? magnitude : most, bits) | (is_negative ? 0x80000000 : 0);
+}
+
+/* Integers as floats: a loop keeps the code small. */
+INLINE struct words normalize(struct words w, u32 texel)
+{
+#pragma clang loop unroll(disable)
+    for (u32 c = 0; c < 4; c++) {
+        const u32 value = normalize_word(c == 0 ? w.v[0] : c == 1 ? w.v[1] : c == 2 ? w.v[2] : w.v[3], texel);
+
+        w.v[0] = c == 0 ? value : w.v[0];
+        w.v[1] = c == 1 ? value : w.v[1];
+        w.v[2] = c == 2 ? value : w.v[2];
+        w.v[3] = c == 3 ? value : w.v[3];
+    }
+    return w;
+}
+
+/* A fetch from a cell. The result has floats, or integers as they are. */
+INLINE struct words sample(u64 record, u64 level, struct cell cell)
+{
+    const u32 flags = MEMBER32(record, flags), texel = MEMBER32(record, texel);
+    const bool linear = flags & PTX2SPV_TEXTURE_LINEAR, is_srgb = flags & PTX2SPV_TEXTURE_SRGB;
+    const float one = flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES ? one_of(texel) : 0.0f;
+    const u32 corners = linear ? 1u << cell.dimensions : 1;
+    float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, unit;
+    struct words out;
+
+#pragma clang loop unroll(disable)
+    for (u32 k = 0; k < corners; k++) {
+        const int x = k & 1 ? cell.x.high : cell.x.low, y = k & 2 ? cell.y.high : cell.y.low, z = k & 4 ? cell.z.high : cell.z.low;
+        u32 weight = weight_of(cell.x, k & 1);
+
+        weight *= cell.dimensions > 1 ? weight_of(cell.y, k & 2) : 1;
+        weight *= cell.dimensions > 2 ? weight_of(cell.z, k & 4) : 1;
+        out = fetch_texel(record, level, x, y, z, texel);
+        if (one != 0.0f && (x | y | z) >= 0)
+            out = is_srgb ? decode(out) : linear ? convert(out, one) : normalize(out, texel);
+        if (!linear)
+            return out;
+        if (!weight)
+            continue;
+#pragma unroll
+        for (u32 c = 0; c < 4; c++)
+            sum[c] += (float)weight * bits_of(out.v[c]);
+    }
+    unit = cell.dimensions == 1 ? 256.0f : cell.dimensions == 2 ? 65536.0f : 16777216.0f;
+#pragma unroll
+    for (u32 c = 0; c < 4; c++)
+        out.v[c] = word_of(sum[c] * (1.0f / unit));
+    return out;
+}
+
+/* ---- geometries ---- */
+
+struct coordinates {
+    float x, y, z;
+    u32 slice; /* layer; cubes: the number of the cube */
+};
+
+enum geometry { LINE, LINES /* layers of them */, PLANE, VOLUME, CUBE };
+
+/* The face of a cube that a direction points to, and the coordinates there (Programming Guide, "Cubemap Textures"). */
+INLINE u32 find_face(struct coordinates *at)
+{
+    const float x = at->x == at->x ? at->x : 0.0f, y = at->y == at->y ? at->y : 0.0f, z = at->z == at->z ? at->z : 0.0f;
+    const float ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
+    const u32 axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0; /* on an edge, as NVIDIA's GPUs choose */
+    const float major = axis == 0 ? x : axis == 1 ? y : z;
+    const bool negative = major < 0.0f;
+    const float s = axis == 0 ? (negative ? z : -z) : axis == 1 ? x : (negative ? -x : x);
+    const float t = axis == 1 ? (negative ? -z : z) : -y;
+    float reciprocal;
+
+    asm("rcp.approx.f32 %0, %1;" : "=f"(reciprocal) : "f"(__builtin_fabsf(major)));
+    at->x = (s * reciprocal + 1.0f) * 0.5f;
+    at->y = (t * reciprocal + 1.0f) * 0.5f;
+    return 2 * axis + negative;
+}
+
+INLINE u32 clamp_slice(u32 slice, u32 n)
+{
+    return slice < n ? slice : n - 1;
+}
+
+INLINE struct words blend(struct words a, struct words b, u32 weight)
+{
+#pragma unroll
+    for (u32 c = 0; c < 4; c++)
+        a.v[c] = word_of((bits_of(a.v[c]) * (float)(256 - weight) + bits_of(b.v[c]) * (float)weight) * (1.0f / 256.0f));
+    return a;
+}
+
+/* One level. A line with a border is filtered like the row y = 0 of a plane, half of which is the border: so do NVIDIA's GPUs. */
+INLINE struct words sample_level(u64 record, u32 number, enum geometry geometry, struct coordinates at, bool is_scaled)
+{
+    const u64 level = level_of(record, number);
+    const bool linear = MEMBER32(record, flags) & PTX2SPV_TEXTURE_LINEAR;
+    const u32 depth = LEVEL32(level, depth);
+    struct words out;
+    struct cell cell = {whole(0), whole(0), whole(0), geometry <= LINES ? 1u : geometry == VOLUME ? 3u : 2u};
+    u32 modes[3];
+
+    is_scaled = is_scaled || !(MEMBER32(record, flags) & PTX2SPV_TEXTURE_NORMALIZED_COORDINATES);
+#pragma unroll
+    for (u32 i = 0; i < 3; i++)
+        modes[i] = geometry == CUBE ? PTX2SPV_TEXTURE_CLAMP : read32(record + offsetof(struct ptx2spv_texture, address) + 4 * i);
+    if (geometry == CUBE) {
+        const u32 cube = clamp_slice(at.slice, depth / 6);
+
+        at.slice = find_face(&at) + 6 * cube;
+        is_scaled = false;
+    }
+    cell.x = place(at.x, LEVEL32(level, width), modes[0], is_scaled, linear);
+    if (geometry > LINES)
+        cell.y = place(at.y, LEVEL32(level, height), modes[1], is_scaled, linear);
+    cell.z = geometry == VOLUME ? place(at.z, depth, modes[2], is_scaled, linear) : whole(clamp_slice(at.slice, depth));
+    out = sample(record, level, cell);
+    if (geometry == LINE && linear && modes[1] == PTX2SPV_TEXTURE_BORDER)
+        out = blend(out, border_of(record), 128);
+    return out;
+}
+
+/* A level, and the next one if it has a weight. */
+INLINE struct words sample_mixed(u64 record, enum geometry geometry, struct coordinates at, u32 first, u32 weight)
+{
+    struct words out = {{0, 0, 0, 0}};
+
+#pragma clang loop unroll(disable)
+    for (u32 i = 0; i <= (weight != 0); i++) {
+        const struct words next = sample_level(record, first + i, geometry, at, false);
+
+        out = i ? blend(out, next, weight) : next;
+    }
+    return out;
+}
+
+INLINE struct words sample_base(u64 handle, enum geometry geometry, struct coordinates at)
+{
+    const u64 record = find(handle);
+
+    if (!record)
+        return {{0, 0, 0, 0}};
+    return sample_mixed(record, geometry, at, MEMBER32(record, base_level), MEMBER32(record, base_weight));
+}
+
+/* The level is biased and clamped; point sampling takes the nearest level. */
+INLINE struct words sample_levels(u64 record, enum geometry geometry, struct coordinates at, float lod)
+{
+    const u32 last = MEMBER32(record, n_levels) - 1, flags = MEMBER32(record, flags);
+    u32 first, weight = 0;
+
+    lod += bits_of(MEMBER32(record, level_bias));
+    lod = __builtin_fminf(__builtin_fmaxf(lod, bits_of(MEMBER32(record, min_level))), bits_of(MEMBER32(record, max_level)));
+    lod = __builtin_fminf(__builtin_fmaxf(lod, 0.0f), (float)last);
+    if (flags & PTX2SPV_TEXTURE_LINEAR_LEVELS) {
+        first = (u32)lod;
+        weight = (u32)((lod - (float)first) * 256.0f + 0.5f);
+    } else {
+        first = (u32)(lod + 0.5f);
+    }
+    return sample_mixed(record, geometry, at, first, weight);
+}
+
+INLINE struct words sample_lod(u64 handle, enum geometry geometry, struct coordinates at, float lod)
+{
+    const u64 record = find(handle);
+
+    if (!record)
+        return {{0, 0, 0, 0}};
+    return sample_levels(record, geometry, at, lod);
+}
+
+/* The square of the length of a derivative, in texels of the first level. */
+INLINE float footprint(u64 record, float x, float y, float z)
+{
+    const u64 level = level_of(record, 0);
+
+    if (MEMBER32(record, flags) & PTX2SPV_TEXTURE_NORMALIZED_COORDINATES) {
+        x *= (float)LEVEL32(level, width);
+        y *= (float)LEVEL32(level, height);
+        z *= (float)LEVEL32(level, depth);
+    }
+    return x * x + y * y + z * z;
+}
+
+INLINE struct words sample_grad(u64 handle, enum geometry geometry, struct coordinates at, struct coordinates dx, struct coordinates dy)
+{
+    const u64 record = find(handle);
+    float lod;
+
+    if (!record)
+        return {{0, 0, 0, 0}};
+    lod = __builtin_fmaxf(footprint(record, dx.x, dx.y, dx.z), footprint(record, dy.x, dy.y, dy.z));
+    asm("lg2.approx.f32 %0, %1;" : "=f"(lod) : "f"(lod));
+    return sample_levels(record, geometry, at, 0.5f * lod);
+}
+
+/* Integer coordinates: a texel of the first level, or zeros outside of it, whatever the address mode, and in layers that do not exist. */
+INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int z, u32 slice)
+{
+    const u64 record = find(handle), level = level_of(record, 0);
+    struct words out = {{0, 0, 0, 0}};
+
+    if (!record)
+        return out;
+    const bool is_normalized = MEMBER32(record, flags) & PTX2SPV_TEXTURE_NORMALIZED_VALUES && one_of(MEMBER32(record, texel)) != 0.0f;
+
+    x = index_of(x, LEVEL32(level, width), PTX2SPV_TEXTURE_BORDER);
+    y = geometry <= LINES ? 0 : index_of(y, LEVEL32(level, height), PTX2SPV_TEXTURE_BORDER);
+    z = index_of(geometry == VOLUME ? z : (int)slice, LEVEL32(level, depth), PTX2SPV_TEXTURE_BORDER);
+    if ((x | y | z) < 0)
+        return out;
+    out = fetch_texel(record, level, x, y, z, MEMBER32(record, texel));
+    return !is_normalized ? out : MEMBER32(record, flags) & PTX2SPV_TEXTURE_SRGB ? decode(out) : normalize(out, MEMBER32(record, texel));
+}
+
+/* One channel of the four texels that linear filtering would use, in the order of tld4. */
+INLINE struct words gather(u64 handle, u32 channel, enum geometry geometry, struct coordinates at)
+{
+    const u64 record = find(handle), level = level_of(record, 0);
+    struct words out = {{0, 0, 0, 0}};
+
+    if (!record)
+        return out;
+    const u32 depth = LEVEL32(level, depth), texel = MEMBER32(record, texel), flags = MEMBER32(record, flags);
+    const float one = flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES ? one_of(texel) : 0.0f;
+    bool is_scaled = !(flags & PTX2SPV_TEXTURE_NORMALIZED_COORDINATES);
+
+    if (geometry == CUBE) {
+        const u32 cube = clamp_slice(at.slice, depth / 6);
+
+        at.slice = find_face(&at) + 6 * cube;
+        is_scaled = false;
+    }
+    const u32 mode_x = geometry == CUBE ? PTX2SPV_TEXTURE_CLAMP : MEMBER32(record, address[0]);
+    const u32 mode_y = geometry == CUBE ? PTX2SPV_TEXTURE_CLAMP : MEMBER32(record, address[1]);
+    const struct axis x = place(at.x, LEVEL32(level, width), mode_x, is_scaled, true);
+    const struct axis y = place(at.y, LEVEL32(level, height), mode_y, is_scaled, true);
+    const int z = (int)clamp_slice(at.slice, depth);
+
+#pragma clang loop unroll(disable)
+    for (u32 k = 0; k < 4; k++) {
+        const int i = k == 1 || k == 2 ? x.high : x.low, j = k < 2 ? y.high : y.low;
+        const struct words w = fetch_texel(record, level, i, j, z, texel);
+        const u32 word = channel == 0 ? w.v[0] : channel == 1 ? w.v[1] : channel == 2 ? w.v[2] : w.v[3];
+        const u32 value = one == 0.0f || (i | j) < 0 ? word : normalize_word(word, texel);
+
+        out.v[0] = k == 0 ? value : out.v[0];
+        out.v[1] = k == 1 ? value : out.v[1];
+        out.v[2] = k == 2 ? value : out.v[2];
+        out.v[3] = k == 3 ? value : out.v[3];
+    }
+    return out;
+}
+
+/* ---- the functions that build_texture.c calls; their parameters are the operands of the instructions ---- */
+
+#define TEXTURE(geometry, name, parameters, ...) \
+    FUNCTION struct words __cuttle_tex_##name parameters { return sample_base(h, geometry, {__VA_ARGS__}); }
+TEXTURE(LINE, 1d, (u64 h, float x), x, 0, 0, 0)
+TEXTURE(PLANE, 2d, (u64 h, float x, float y), x, y, 0, 0)
+TEXTURE(VOLUME, 3d, (u64 h, float x, float y, float z), x, y, z, 0)
+TEXTURE(LINES, a1d, (u64 h, u32 i, float x), x, 0, 0, i)
+TEXTURE(PLANE, a2d, (u64 h, u32 i, float x, float y), x, y, 0, i)
+TEXTURE(CUBE, cube, (u64 h, float x, float y, float z), x, y, z, 0)
+TEXTURE(CUBE, acube, (u64 h, u32 i, float x, float y, float z), x, y, z, i)
+
+#define LEVEL(geometry, name, parameters, ...) \
+    FUNCTION struct words __cuttle_tex_level_##name parameters { return sample_lod(h, geometry, {__VA_ARGS__}, lod); }
+LEVEL(LINE, 1d, (u64 h, float x, float lod), x, 0, 0, 0)
+LEVEL(PLANE, 2d, (u64 h, float x, float y, float lod), x, y, 0, 0)
+LEVEL(VOLUME, 3d, (u64 h, float x, float y, float z, float lod), x, y, z, 0)
+LEVEL(LINES, a1d, (u64 h, u32 i, float x, float lod), x, 0, 0, i)
+LEVEL(PLANE, a2d, (u64 h, u32 i, float x, float y, float lod), x, y, 0, i)
+LEVEL(CUBE, cube, (u64 h, float x, float y, float z, float lod), x, y, z, 0)
+LEVEL(CUBE, acube, (u64 h, u32 i, float x, float y, float z, float lod), x, y, z, i)
+
+#define LINE_GRAD float dx, float dy
+#define PLANE_GRAD float dxx, float dxy, float dyx, float dyy
+#define VOLUME_GRAD float dxx, float dxy, float dxz, float dyx, float dyy, float dyz
+FUNCTION struct words __cuttle_tex_grad_1d(u64 h, float x, LINE_GRAD)
+{
+    return sample_grad(h, LINE, {x, 0, 0, 0}, {dx, 0, 0, 0}, {dy, 0, 0, 0});
+}
+FUNCTION struct words __cuttle_tex_grad_2d(u64 h, float x, float y, PLANE_GRAD)
+{
+    return sample_grad(h, PLANE, {x, y, 0, 0}, {dxx, dxy, 0, 0}, {dyx, dyy, 0, 0});
+}
+FUNCTION struct words __cuttle_tex_grad_3d(u64 h, float x, float y, float z, VOLUME_GRAD)
+{
+    return sample_grad(h, VOLUME, {x, y, z, 0}, {dxx, dxy, dxz, 0}, {dyx, dyy, dyz, 0});
+}
+FUNCTION struct words __cuttle_tex_grad_a1d(u64 h, u32 i, float x, LINE_GRAD)
+{
+    return sample_grad(h, LINES, {x, 0, 0, i}, {dx, 0, 0, 0}, {dy, 0, 0, 0});
+}
+FUNCTION struct words __cuttle_tex_grad_a2d(u64 h, u32 i, float x, float y, PLANE_GRAD)
+{
+    return sample_grad(h, PLANE, {x, y, 0, i}, {dxx, dxy, 0, 0}, {dyx, dyy, 0, 0});
+}
+
+FUNCTION struct words __cuttle_tex_fetch_1d(u64 h, int x)
+{
+    return fetch(h, LINE, x, 0, 0, 0);
+}
+FUNCTION struct words __cuttle_tex_fetch_2d(u64 h, int x, int y)
+{
+    return fetch(h, PLANE, x, y, 0, 0);
+}
+FUNCTION struct words __cuttle_tex_fetch_3d(u64 h, int x, int y, int z)
+{
+    return fetch(h, VOLUME, x, y, z, 0);
+}
+FUNCTION struct words __cuttle_tex_fetch_a1d(u64 h, u32 i, int x)
+{
+    return fetch(h, LINES, x, 0, 0, i);
+}
+FUNCTION struct words __cuttle_tex_fetch_a2d(u64 h, u32 i, int x, int y)
+{
+    return fetch(h, PLANE, x, y, 0, i);
+}
+
+FUNCTION struct words __cuttle_tld4_2d(u64 h, float x, float y, u32 channel)
+{
+    return gather(h, channel, PLANE, {x, y, 0, 0});
+}
+FUNCTION struct words __cuttle_tld4_a2d(u64 h, u32 i, float x, float y, u32 channel)
+{
+    return gather(h, channel, PLANE, {x, y, 0, i});
+}
+FUNCTION struct words __cuttle_tld4_cube(u64 h, float x, float y, float z, u32 channel)
+{
+    return gather(h, channel, CUBE, {x, y, z, 0});
+}
+FUNCTION struct words __cuttle_tld4_acube(u64 h, u32 i, float x, float y, float z, u32 channel)
+{
+    return gather(h, channel, CUBE, {x, y, z, i});
+}
+
+/* ---- surfaces ---- */
+
+enum boundary { BOUNDARY_TRAP, BOUNDARY_CLAMP, BOUNDARY_ZERO }; /* as in build_texture.c */
+
+INLINE int limit(int i, int last)
+{
+    return i < 0 ? 0 : i > last ? last : i;
+}
+
+/* The address of `bytes` at byte x of a row; 0 if there are none. */
+INLINE u64 surface_address(u64 record, int x, int y, int z, u32 bytes, u32 boundary)
+{
+    const u64 level = level_of(record, 0);
+    const int row = (int)(LEVEL32(level, width) * MEMBER32(record, texel_bytes)), last_x = row - (int)bytes;
+    const int last_y = (int)LEVEL32(level, height) - 1, last_z = (int)LEVEL32(level, depth) - 1;
+    const bool inside = x >= 0 && x <= last_x && y >= 0 && y <= last_y && z >= 0 && z <= last_z;
+
+    if (!inside && boundary == BOUNDARY_TRAP)
+        asm volatile("trap;");
+    if (last_x < 0 || (!inside && boundary != BOUNDARY_CLAMP))
+        return 0;
+    x = limit(x, last_x) & -(int)bytes;
+    y = limit(y, last_y);
+    z = limit(z, last_z);
+    return LEVEL64(level, texels) + (u64)z * LEVEL64(level, slice_bytes) + (u64)y * LEVEL64(level, row_bytes) + (u64)x;
+}
+
+FUNCTION u64 __cuttle_surface(u64 h, int x, int y, int z, u32 bytes, u32 boundary)
+{
+    const u64 record = find(h);
+
+    return record ? surface_address(record, x, y, z, bytes, boundary) : 0;
+}
+
+/* Rounds to nearest even. */
+INLINE u32 half_of_float(u32 word)
+{
+    const u32 sign = word >> 16 & 0x8000, rest = word & 0x7fffffff;
+    const u32 tiny = (u32)(int)__builtin_rintf(bits_of(rest) * 0x1p24f), normal = (rest + 0xfff + (rest >> 13 & 1) - 0x38000000) >> 13;
+    const u32 special = rest > 0x7f800000 ? 0x7fff : 0x7c00;
+
+    return sign | (rest < 0x38800000 ? tiny : rest < 0x47800000 ? normal : special);
+}
+
+/* A component of sust.p as a channel: floats become halves or normalized integers, integers are cut off. */
+INLINE u32 channel_of(u32 word, u32 texel, float one)
+{
+    const bool is_signed = texel == PTX2SPV_TEXEL_S8 || texel == PTX2SPV_TEXEL_S16;
+
+    if (texel == PTX2SPV_TEXEL_F16)
+        return half_of_float(word);
+    if (one == 0.0f)
+        return word;
+    const float value = __builtin_fminf(__builtin_fmaxf(bits_of(word), is_signed ? -1.0f : 0.0f), 1.0f) * one;
+
+    return (u32)(int)__builtin_rintf(value);
+}
+
+FUNCTION void __cuttle_surface_store(u64 h, int x, int y, int z, u32 boundary, u32 a, u32 b, u32 c, u32 d)
+{
+    const u64 record = find(h);
+    const u32 components[4] = {a, b, c, d};
+
+    if (!record)
+        return;
+    const u32 texel = MEMBER32(record, texel), bytes = MEMBER32(record, texel_bytes), channels = MEMBER32(record, channels);
+    const float one = MEMBER32(record, flags) & PTX2SPV_TEXTURE_NORMALIZED_VALUES ? one_of(texel) : 0.0f;
+    const u64 at = surface_address(record, x * (int)bytes, y, z, bytes, boundary);
+    const u32 each = bytes / channels;
+
+#pragma unroll
+    for (u32 i = 0; i < 4; i++) {
+        const u32 word = channel_of(components[i], texel, one);
+        const u64 to = at + i * each;
+
+        if (!at || i >= channels)
+            continue;
+        if (each == 4)
+            asm volatile("st.global.u32 [%0], %1;" ::"l"(to), "r"(word) : "memory");
+        else if (each == 2)
+            asm volatile("st.global.u16 [%0], %1;" ::"l"(to), "h"((unsigned short)word) : "memory");
+        else
+            asm volatile("st.global.u8 [%0], %1;" ::"l"(to), "r"(word) : "memory");
+    }
+}
+
+/* ---- queries: the names of txq and suq, in the order of build_texture.c ---- */
+
+enum query {
+    QUERY_WIDTH,
+    QUERY_HEIGHT,
+    QUERY_DEPTH,
+    QUERY_CHANNEL_DATA_TYPE,
+    QUERY_CHANNEL_ORDER,
+    QUERY_NORMALIZED_COORDS,
+    QUERY_FORCE_UNNORMALIZED_COORDS,
+    QUERY_FILTER_MODE,
+    QUERY_ADDR_MODE_0,
+    QUERY_ADDR_MODE_1,
+    QUERY_ADDR_MODE_2,
+    QUERY_ARRAY_SIZE,
+    QUERY_NUM_MIPMAP_LEVELS,
+    QUERY_NUM_SAMPLES,
+    QUERY_MEMORY_LAYOUT,
+};
+
+/* The enumerants of OpenCL, which PTX refers to: CL_SNORM_INT8 and following, by texel; CL_R, CL_RG, CL_RGBA by channels. */
+INLINE u32 channel_data_type(u32 texel, bool normalized)
+{
+    switch (texel) {
+    case PTX2SPV_TEXEL_U8:
+        return normalized ? 0x10d2 : 0x10da;
+    case PTX2SPV_TEXEL_U16:
+        return normalized ? 0x10d3 : 0x10db;
+    case PTX2SPV_TEXEL_U32:
+        return 0x10dc;
+    case PTX2SPV_TEXEL_S8:
+        return normalized ? 0x10d0 : 0x10d7;
+    case PTX2SPV_TEXEL_S16:
+        return normalized ? 0x10d1 : 0x10d8;
+    case PTX2SPV_TEXEL_S32:
+        return 0x10d9;
+    case PTX2SPV_TEXEL_F16:
+        return 0x10dd;
+    default:
+        return 0x10de;
+    }
+}
+
+INLINE u32 extent(u64 level, u32 query, u32 dimensions)
+{
+    return query == QUERY_WIDTH                      ? LEVEL32(level, width)
+           : query == QUERY_HEIGHT && dimensions > 1 ? LEVEL32(level, height)
+           : query == QUERY_DEPTH && dimensions > 2  ? LEVEL32(level, depth)
+                                                     : 0;
+}
+
+FUNCTION u32 __cuttle_texture_query(u64 h, u32 query, u32 level)
+{
+    const u64 record = find(h);
+
+    if (!record)
+        return 0;
+    const u32 flags = MEMBER32(record, flags), levels = MEMBER32(record, n_levels), channels = MEMBER32(record, channels);
+
+    switch (query) {
+    case QUERY_WIDTH:
+    case QUERY_HEIGHT:
+    case QUERY_DEPTH:
+        return level < levels ? extent(level_of(record, level), query, MEMBER32(record, dimensions)) : 0;
+    case QUERY_CHANNEL_DATA_TYPE:
+        return channel_data_type(MEMBER32(record, texel), flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES);
+    case QUERY_CHANNEL_ORDER:
+        return channels == 1 ? 0x10b0 : channels == 2 ? 0x10b2 : 0x10b5;
+    case QUERY_NORMALIZED_COORDS:
+        return (flags & PTX2SPV_TEXTURE_NORMALIZED_COORDINATES) != 0;
+    case QUERY_FORCE_UNNORMALIZED_COORDS:
+        return !(flags & PTX2SPV_TEXTURE_NORMALIZED_COORDINATES);
+    case QUERY_FILTER_MODE:
+        return (flags & PTX2SPV_TEXTURE_LINEAR) != 0;
+    case QUERY_ADDR_MODE_0:
+    case QUERY_ADDR_MODE_1:
+    case QUERY_ADDR_MODE_2:
+        return read32(record + offsetof(struct ptx2spv_texture, address) + 4 * (query - QUERY_ADDR_MODE_0));
+    case QUERY_ARRAY_SIZE:
+        return !(flags & PTX2SPV_TEXTURE_LAYERED)   ? 0
+               : flags & PTX2SPV_TEXTURE_CUBE       ? LEVEL32(level_of(record, 0), depth) / 6
+                                                    : LEVEL32(level_of(record, 0), depth);
+    case QUERY_NUM_MIPMAP_LEVELS:
+        return levels;
+    case QUERY_NUM_SAMPLES:
+        return 1;
+    default:
+        return 0;
+    }
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texture and surface instructions (PTX ISA, "Texture Instructions", "Surface Instructions"): what their words say. */
+#ifndef PTX2SPV_TEXTURE_ACCESS_H
+#define PTX2SPV_TEXTURE_ACCESS_H
+
+#include "ptx2spv/syntax/ast.h"
+
+enum ct_texture_kind {
+    CT_TEXTURE_BASE,   /* tex with float coordinates */
+    CT_TEXTURE_LEVEL,  /* tex.level */
+    CT_TEXTURE_GRAD,   /* tex.grad */
+    CT_TEXTURE_TEXEL,  /* tex with integer coordinates */
+    CT_TEXTURE_GATHER, /* tld4 */
+    CT_TEXTURE_QUERY,  /* txq, suq */
+    CT_SURFACE_LOAD,   /* suld.b */
+    CT_SURFACE_STORE,  /* sust.b */
+    CT_SURFACE_FORMAT, /* sust.p */
+    CT_SURFACE_REDUCE, /* sured.b */
+};
+
+struct ct_texture_geometry {
+    const char *word;    /* a2d */
+    uint8_t coordinates; /* without the layer */
+    uint8_t operands;    /* of the vector of coordinates with the layer and, from 3 on, padding to 4 */
+    bool layered;        /* the first operand is the layer */
+    uint8_t derivatives; /* coordinates of a derivative */
+};
+
+struct ct_texture_access {
+    enum ct_texture_kind kind;
+    const struct ct_texture_geometry *geometry; /* NULL for queries */
+    enum ptx_type type;                         /* of the data */
+    uint8_t vector;                             /* number of elements of a surface access: 1, 2 or 4 */
+    uint8_t channel;                            /* GATHER */
+    uint8_t boundary;                           /* surfaces: 0 trap, 1 clamp, 2 zero, as in fetch.cu */
+    uint8_t query;                              /* as in fetch.cu */
+    bool has_level;                             /* QUERY: of a level */
+    enum ptx_operation operation;               /* REDUCE */
+};
+
+bool ct_is_texture_opcode(enum ptx_opcode opcode);
+/* Reads the words of an instruction. False: it has forms that are not supported. */
+bool ct_texture_access_read(const struct ptx_instruction *insn, struct ct_texture_access *out);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texture instructions as calls: each gets an operand that names a function of fetch.cu, which is then linked like a system function. */
+#include "texture_functions.h"
+
+#include "fetch_text.h"
+#include "ptx2spv/module/arena.h"
+#include "ptx2spv/module/compilation.h"
+#include "texture_access.h"
+
+#include <string.h>
+
+#define PREFIX "__cuttle_"
+#define FIRST_FUNCTION ".weak .func" /* in fetch.ptx; what precedes the first one belongs to all */
+
+/* ---- names ---- */
+
+static const char *function_name(struct ct_compilation *compilation, const struct ct_texture_access *access)
+{
+    static const char *const names[] = {
+        [CT_TEXTURE_BASE] = "tex",        [CT_TEXTURE_LEVEL] = "tex_level", [CT_TEXTURE_GRAD] = "tex_grad",
+        [CT_TEXTURE_TEXEL] = "tex_fetch", [CT_TEXTURE_GATHER] = "tld4",     [CT_TEXTURE_QUERY] = "texture_query",
+        [CT_SURFACE_LOAD] = "surface",    [CT_SURFACE_STORE] = "surface",   [CT_SURFACE_FORMAT] = "surface_store",
+        [CT_SURFACE_REDUCE] = "surface",
+    };
+
+    if (access->kind >= CT_TEXTURE_QUERY)
+        return ct_arena_printf(&compilation->arena, PREFIX "%s", names[access->kind]);
+    return ct_arena_printf(&compilation->arena, PREFIX "%s_%s", names[access->kind], access->geometry->word);
+}
+
+/* ---- declarations ---- */
+
+/* The function of a name that the tree declares, possibly from now on. */
+static struct ptx_function *declare(struct ct_compilation *compilation, struct ptx_module *tree, uint32_t n_own, const char *name,
+                                    struct ct_location where)
+{
+    struct ptx_function *function;
+
+    for (uint32_t i = n_own; i < tree->functions.n; i++)
+        if (!strcmp(tree->functions.v[i]->name, name))
+            return tree->functions.v[i];
+    function = CT_ARENA_NEW(&compilation->arena, struct ptx_function);
+    *function = (struct ptx_function){.name = name, .where = where, .linkage = PTX_LINK_EXTERN, .is_system = true};
+    *CT_PUSH(&compilation->arena, &tree->functions) = function;
+    return function;
+}
+
+static void append_callee(struct ct_compilation *compilation, struct ptx_instruction *insn, struct ptx_function *function)
+{
+    struct ptx_operand *operands = CT_ARENA_ARRAY(&compilation->arena, struct ptx_operand, insn->n_operands + 1);
+
+    memcpy(operands, insn->operands, insn->n_operands * sizeof *operands);
+    operands[insn->n_operands] = (struct ptx_operand){.kind = PTX_OPND_FUNC, .where = insn->where, .component = -1, .function = function};
+    insn->operands = operands;
+    insn->n_operands++;
+}
+
+void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx_module *tree)
+{
+    const uint32_t n_own = tree->functions.n;
+
+    for (uint32_t f = 0; f < n_own; f++) {
+        const struct ptx_function *function = tree->functions.v[f];
+
+        for (uint32_t i = 0; i < function->n_body; i++) {
+            struct ptx_instruction *insn = &function->body[i];
+            struct ct_texture_access access;
+
+            if (!ct_is_texture_opcode(insn->opcode) || !ct_texture_access_read(insn, &access))
+                continue;
+            insn->mods.unsupported = 0; /* its words are known here, not to the parser */
+            append_callee(compilation, insn, declare(compilation, tree, n_own, function_name(compilation, &access), insn->where));
+        }
+    }
+}
+
+/* ---- definitions ---- */
+
+/* Where the definition of a function begins in fetch.ptx. */
+static const char *find_definition_or_null(const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (const char *at = strstr(ct_fetch_text, FIRST_FUNCTION); at; at = strstr(at + 1, FIRST_FUNCTION)) {
+        const char *found = strstr(at, PREFIX);
+
+        if (found && strncmp(found, name, length) == 0 && found[length] == '(')
+            return at;
+    }
+    return NULL;
+}
+
+const char *ct_texture_function_text_or_null(struct ct_compilation *compilation, const char *name)
+{
+    const char *definition = strncmp(name, PREFIX, strlen(PREFIX)) == 0 ? find_definition_or_null(name) : NULL;
+    const char *end = definition ? strstr(definition, "\n}\n") : NULL;
+    const char *first = strstr(ct_fetch_text, FIRST_FUNCTION);
+
+    if (!end)
+        return NULL;
+    return ct_arena_printf(&compilation->arena, "%.*s%.*s\n}\n", (int)(first - ct_fetch_text), ct_fetch_text, (int)(end - definition),
+                           definition);
+}

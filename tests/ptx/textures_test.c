@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texture and surface instructions (PTX ISA, "Texture Instructions", "Surface Instructions"): every form compiles to valid code for both
+ * dialects, and forms that are not supported are refused as such. The verdicts agree with those of ptxas 13.0 for all of these rows, except
+ * that ptxas takes the ones in `unsupported`. What the instructions fetch and store is tested in tests/textures. */
+#include "spirv_check.h"
+
+#include <cuttle/ptx2spv.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct ptx2spv_target targets[] = {
+    {.dialect = PTX2SPV_VULKAN,
+     .warp_form = PTX2SPV_WARP_COLLECTIVE,
+     .subgroup_size = 8,
+     .push_constant_bytes = 128,
+     .shared_bytes = 32768,
+     .max_block_threads = 1024,
+     .float64 = 1,
+     .int64 = 1,
+     .int16 = 1,
+     .int8 = 1,
+     .storage8 = 1,
+     .storage16 = 1,
+     .memory_model_device_scope = 1,
+     .atomic_int64_global = 1},
+    {.dialect = PTX2SPV_OPENCL,
+     .warp_form = PTX2SPV_WARP_COLLECTIVE,
+     .subgroup_size = 1,
+     .shared_bytes = 32768,
+     .max_block_threads = 1024,
+     .int64 = 1,
+     .int16 = 1,
+     .int8 = 1,
+     .storage8 = 1,
+     .storage16 = 1,
+     .atomic_int64_global = 1}, /* without 64-bit floats */
+};
+
+struct message {
+    char text[256];
+};
+
+static void keep(void *user, const struct ptx2spv_diagnostic *diagnostic)
+{
+    struct message *message = user;
+
+    snprintf(message->text, sizeof message->text, "%.200s", diagnostic->text);
+}
+
+/* Compiles a kernel with one instruction for a target. The registers: f<8>, r<8>, h<4> of 16 bits, d<4> of 64, p; d1 is a handle. */
+static enum ptx2spv_status compile(const char *instruction, const struct ptx2spv_target *target, struct message *why)
+{
+    const struct ptx2spv_options options = {.on_diagnostic = keep, .user = why};
+    struct ptx2spv_module *module = NULL;
+    struct ptx2spv_kernel kernel;
+    enum ptx2spv_status status;
+    char text[1024];
+
+    snprintf(text, sizeof text,
+             ".version 7.1\n.target sm_75\n.address_size 64\n.global .texref t;\n"
+             ".visible .entry k(.param .u64 out, .param .u64 object)\n{.reg .f32 f<8>;.reg .b32 r<8>;.reg .b16 h<4>;.reg .b64 d<4>;.reg "
+             ".pred p;\n"
+             "ld.param.u64 d0,[out];ld.param.u64 d1,[object];mov.u32 r0,%%tid.x;cvt.rn.f32.u32 f0,r0;\n"
+             "%s\nst.global.v4.f32 [d0],{f0,f1,f2,f3};st.global.v4.u32 [d0+16],{r0,r1,r2,r3};ret;}\n",
+             instruction);
+    *why = (struct message){0};
+    status = ptx2spv_module_create(text, strlen(text), &options, &module);
+    if (status != PTX2SPV_OK)
+        return status;
+    status = ptx2spv_kernel_compile(module, 0, target, &options, &kernel);
+    if (status == PTX2SPV_OK) {
+        if (!spirv_check(kernel.words, kernel.n_words, why->text, sizeof why->text))
+            status = PTX2SPV_INTERNAL;
+        ptx2spv_kernel_finish(&kernel);
+    }
+    ptx2spv_module_destroy(module);
+    return status;
+}
+
+static void expect(const char *instruction, enum ptx2spv_status wanted)
+{
+    for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+        struct message why;
+        const enum ptx2spv_status status = compile(instruction, &targets[i], &why);
+
+        if (status != wanted)
+            fail_msg("%s: status %d, expected %d %s", instruction, (int)status, (int)wanted, why.text);
+    }
+}
+
+static const struct {
+    const char *name, *floats, *integers, *derivative; /* vectors of coordinates; NULL: there is no such form */
+    unsigned gathers, surface, reduces;
+} geometries[] = {
+    {"1d", "{f0}", "{r0}", "{f1}", 0, 1, 1},
+    {"2d", "{f0,f1}", "{r0,r1}", "{f1,f2}", 1, 1, 1},
+    {"3d", "{f0,f1,f2,f2}", "{r0,r1,r2,r2}", "{f1,f2,f3,f3}", 0, 1, 1},
+    {"a1d", "{r0,f0}", "{r0,r1}", "{f1}", 0, 1, 0},
+    {"a2d", "{r0,f0,f1,f1}", "{r0,r1,r2,r2}", "{f1,f2}", 1, 1, 0},
+    {"cube", "{f0,f1,f2,f2}", NULL, NULL, 1, 0, 0},
+    {"acube", "{r0,f0,f1,f2}", NULL, NULL, 1, 0, 0},
+};
+#define N_GEOMETRIES (sizeof geometries / sizeof *geometries)
+
+static void format_and_expect(enum ptx2spv_status wanted, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void format_and_expect(enum ptx2spv_status wanted, const char *format, ...)
+{
+    char instruction[256];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(instruction, sizeof instruction, format, arguments);
+    va_end(arguments);
+    expect(instruction, wanted);
+}
+
+static void textures_compile(void **state)
+{
+    (void)state;
+    for (size_t g = 0; g < N_GEOMETRIES; g++) {
+        const char *name = geometries[g].name, *at = geometries[g].floats, *derivative = geometries[g].derivative;
+
+        format_and_expect(PTX2SPV_OK, "tex.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s];", name, at);
+        format_and_expect(PTX2SPV_OK, "tex.%s.v4.u32.f32 {r0,r1,r2,r3},[d1,%s];", name, at);
+        format_and_expect(PTX2SPV_OK, "tex.base.%s.v4.s32.f32 {r0,_,r2,_},[d1,%s];", name, at);
+        format_and_expect(PTX2SPV_OK, "tex.%s.v4.f32.f32 {f0,f1,f2,f3}|p,[d1,%s];", name, at);
+        format_and_expect(PTX2SPV_OK, "setp.eq.u32 p,r0,3; @!p tex.level.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s],f1;", name, at);
+        if (derivative)
+            format_and_expect(PTX2SPV_OK, "tex.grad.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s],%s,%s;", name, at, derivative, derivative);
+        if (geometries[g].integers)
+            format_and_expect(PTX2SPV_OK, "tex.%s.v4.f32.s32 {f0,f1,f2,f3},[d1,%s];", name, geometries[g].integers);
+        for (const char *channel = "rgba"; geometries[g].gathers && *channel; channel++)
+            format_and_expect(PTX2SPV_OK, "tld4.%c.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s];", *channel, name, at);
+    }
+}
+
+static void surfaces_compile(void **state)
+{
+    static const struct {
+        const char *type, *data;
+    } elements[] = {{"b8", "h0"},
+                    {"b16", "h0"},
+                    {"b32", "r0"},
+                    {"b64", "d2"},
+                    {"v2.b8", "{h0,h1}"},
+                    {"v2.b16", "{h0,h1}"},
+                    {"v2.b32", "{r0,r1}"},
+                    {"v2.b64", "{d2,d3}"},
+                    {"v4.b8", "{h0,h1,h2,h3}"},
+                    {"v4.b16", "{h0,h1,h2,h3}"},
+                    {"v4.b32", "{r0,r1,r2,r3}"}};
+    static const char *const boundaries[] = {"trap", "clamp", "zero"};
+
+    (void)state;
+    for (size_t g = 0; g < N_GEOMETRIES; g++) {
+        const char *name = geometries[g].name, *at = geometries[g].integers;
+
+        for (size_t i = 0; geometries[g].surface && i < sizeof elements / sizeof *elements; i++) {
+            const char *boundary = boundaries[i % 3];
+
+            format_and_expect(PTX2SPV_OK, "suld.b.%s.%s.%s %s,[d1,%s];", name, elements[i].type, boundary, elements[i].data, at);
+            format_and_expect(PTX2SPV_OK, "sust.b.%s.%s.%s [d1,%s],%s;", name, elements[i].type, boundary, at, elements[i].data);
+        }
+        if (geometries[g].surface)
+            format_and_expect(PTX2SPV_OK, "sust.p.%s.v4.b32.clamp [d1,%s],{r0,r1,r2,r3};", name, at);
+        if (geometries[g].reduces)
+            format_and_expect(PTX2SPV_OK, "sured.b.add.%s.u32.trap [d1,%s],r1; sured.b.min.%s.s32.zero [d1,%s],r1;", name, at, name, at);
+    }
+}
+
+static void queries_compile(void **state)
+{
+    static const char *const queries[] = {"width",      "height",      "depth",       "channel_data_type", "channel_order",
+                                          "array_size", "addr_mode_0", "filter_mode", "num_mipmap_levels", "normalized_coords"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        format_and_expect(PTX2SPV_OK, "txq.%s.b32 r0,[d1];", queries[i]);
+    for (size_t i = 0; i < 6; i++)
+        format_and_expect(PTX2SPV_OK, "suq.%s.b32 r0,[d1];", queries[i]);
+    expect("txq.level.width.b32 r0,[d1],r1;", PTX2SPV_OK);
+}
+
+static void other_forms_are_refused(void **state)
+{
+    static const char *const unsupported[] = {
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[t,{f0,f1}];",          /* a texture reference */
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{r0,r1};", /* an offset */
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],f3;",      /* a depth to compare with */
+        "tex.2dms.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r0,r1,r1}];", /* several samples */
+        "tex.2d.v2.f16x2.f32 {r0,r1},[d1,{f0,f1}];",             /* halves */
+        "tex.grad.cube.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f3}],{f0,f1,f2,f3},{f0,f1,f2,f3};",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
+        expect(unsupported[i], PTX2SPV_UNSUPPORTED);
+}
+
+static void bad_operands_are_invalid(void **state)
+{
+    static const char *const invalid[] = {
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0}];",        "tex.1d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];",
+        "tex.2d.v4.f32.f32 {f0,f1,f2},[d1,{f0,f1}];",        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1];",
+        "suld.b.2d.v2.b32.trap {r0,r1,r2,r3},[d1,{r0,r1}];", "txq.width.b32 r0,[d1],r1;",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++)
+        expect(invalid[i], PTX2SPV_INVALID_PTX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(textures_compile),        cmocka_unit_test(surfaces_compile),         cmocka_unit_test(queries_compile),
+        cmocka_unit_test(other_forms_are_refused), cmocka_unit_test(bad_operands_are_invalid),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
