@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA arrays (Driver API: Memory Management; array_descriptor.c validates their descriptors).
  *
- * A group is an image with all its levels: an opaque image of the backend if it has them, otherwise plain memory in which the levels are
- * stored one after another. A CUarray is a level: the only one of its group, or one of a mipmapped array's, in which case the group has a
+ * A group is plain memory in which its levels are stored one after another, or, if its memory is imported or bound later, an opaque image of the
+ * backend. A CUarray is a level: the only one of its group, or one of a mipmapped array's, in which case the group has a
  * handle, too.
  *
  * Levels hold a reference to their group, and so does the context's list. The thread that removes the group from that list destroys it:
@@ -14,7 +14,6 @@
 #include "array_layers.h"
 #include "array_tiles.h"
 #include "core/base/log.h"
-#include "core/backing/memory_budget.h"
 #include "core/stream/context_streams.h"
 
 #include <assert.h>
@@ -127,13 +126,8 @@ static CUresult make_memory(struct ct_array_group *group, const struct ct_image_
 {
     CUresult r;
 
-    if (!group->context->device->info.opaque_images)
-        return make_plain(group);
-    if (!request->import && request->memory == CT_IMAGE_OWN) {
-        if ((r = ct_budget_take(group->context->device, total_bytes(group))) != CUDA_SUCCESS)
-            return r;
-        group->backing.device_bytes = total_bytes(group);
-    }
+    if (!request->import && request->memory == CT_IMAGE_OWN)
+        return make_plain(group); /* for texture and surface objects, kernels need the addresses of texels */
     r = make_image(group, request);
     if (r == CUDA_SUCCESS && request->memory != CT_IMAGE_OWN)
         r = ct_array_tiles_create(&group->image->tiling, request, &group->tiles);

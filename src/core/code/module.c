@@ -8,6 +8,7 @@
 
 #include "core/base/config.h"
 #include "function.h"
+#include "core/texture/texture_table.h"
 #include "heap.h"
 #include "core/base/log.h"
 #include "core/device/deferred_work.h"
@@ -101,6 +102,7 @@ static CUresult connect_system(struct ct_module *module, const struct ptx2spv_im
     } parts[] = {
         {PTX2SPV_PRINT_VARIABLE, ct_print_prepare, &module->prints},
         {PTX2SPV_HEAP_VARIABLE, ct_heap_prepare, &module->allocates},
+        {PTX2SPV_TEXTURES_VARIABLE, ct_textures_prepare, NULL},
     };
     CUresult r = CUDA_SUCCESS;
 
@@ -114,7 +116,8 @@ static CUresult connect_system(struct ct_module *module, const struct ptx2spv_im
             r = parts[k].prepare(module->context, &address);
             if (r == CUDA_SUCCESS)
                 memcpy(byte_at(image, pieces, variable->offset), &address, sizeof address);
-            *parts[k].is_used = true;
+            if (parts[k].is_used)
+                *parts[k].is_used = true;
         }
     }
     return r;

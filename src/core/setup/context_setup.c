@@ -22,6 +22,7 @@
 #include "core/graph/recorded_slots.h"
 #include "core/launch/recordings.h"
 #include "core/code/heap.h"
+#include "core/texture/texture_table.h"
 #include "core/code/print.h"
 #include "core/memory/memory.h"
 #include "core/backing/memory_backing.h"
@@ -85,6 +86,7 @@ static void drop_parts(struct ct_context *context)
     if (context->arena) {
         ct_print_destroy(context);
         ct_heap_destroy(context);
+        ct_textures_destroy(context);
     }
     ct_memory_arena_destroy(context->arena);
     context->arena = NULL;

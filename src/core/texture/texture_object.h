@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texture and surface objects (Driver API: Texture Object Management, Surface Object Management). */
+#ifndef CT_CORE_TEXTURE_OBJECT_H
+#define CT_CORE_TEXTURE_OBJECT_H
+
+#include "texture_table.h"
+
+/* Creates a texture object. `view` may be NULL. INVALID_VALUE: a descriptor is invalid, or does not fit the resource; INVALID_HANDLE: there is no
+ * such array; NOT_SUPPORTED: arrays whose memory kernels cannot address; OUT_OF_MEMORY. */
+CUresult ct_texture_object_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
+                                  const CUDA_RESOURCE_VIEW_DESC *view, CUtexObject *out);
+/* Creates a surface object over an array with CUDA_ARRAY3D_SURFACE_LDST. INVALID_VALUE: another resource, or an array without that flag; the
+ * other errors as above. */
+CUresult ct_surface_object_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, CUsurfObject *out);
+
+#endif
