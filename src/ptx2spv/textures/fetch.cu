@@ -51,7 +51,7 @@ INLINE u64 find(u64 handle)
     u64 directory, chunk, record;
 
     asm("ld.global.nc.u64 %0, [__cuttle_textures];" : "=l"(directory));
-    if (!directory || number >= PTX2SPV_TEXTURE_CHUNKS * PTX2SPV_TEXTURE_CHUNK_RECORDS)
+    if (!directory || !(handle >> 32) || number >= PTX2SPV_TEXTURE_CHUNKS * PTX2SPV_TEXTURE_CHUNK_RECORDS)
         return 0;
     chunk = read64(directory + 8 * (number / PTX2SPV_TEXTURE_CHUNK_RECORDS));
     record = chunk + (u64)sizeof(struct ptx2spv_texture) * (number % PTX2SPV_TEXTURE_CHUNK_RECORDS);

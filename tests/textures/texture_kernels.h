@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that fetch: thread i takes place i and stores the four results. */
+#ifndef CUTTLE_TEXTURE_KERNELS_H
+#define CUTTLE_TEXTURE_KERNELS_H
+
+#include "api_test.h"
+
+struct place { /* of a fetch */
+    float x, y, z, level;
+    int32_t layer, padding[3];
+};
+
+/* A kernel whose instruction has the results f0 to f3, the object d0, and x, y, z, l (level) and r0 (layer). */
+#define FETCH_KERNEL(name, instruction)                                                                                                    \
+    ".visible .entry " name "(.param .u64 object, .param .u64 places, .param .u64 results, .param .u32 n)\n"                               \
+    "{\n"                                                                                                                                  \
+    "    .reg .pred p;\n"                                                                                                                  \
+    "    .reg .b32 r<8>;\n"                                                                                                                \
+    "    .reg .f32 f<4>, x, y, z, l;\n"                                                                                                    \
+    "    .reg .b64 d<8>;\n"                                                                                                                \
+    "    ld.param.u64 d0, [object];\n"                                                                                                     \
+    "    ld.param.u64 d1, [places];\n"                                                                                                     \
+    "    ld.param.u64 d2, [results];\n"                                                                                                    \
+    "    ld.param.u32 r1, [n];\n"                                                                                                          \
+    "    mov.u32 r2, %ctaid.x;\n"                                                                                                          \
+    "    mov.u32 r3, %ntid.x;\n"                                                                                                           \
+    "    mov.u32 r4, %tid.x;\n"                                                                                                            \
+    "    mad.lo.u32 r2, r2, r3, r4;\n"                                                                                                     \
+    "    setp.ge.u32 p, r2, r1;\n"                                                                                                         \
+    "    @p bra done;\n"                                                                                                                   \
+    "    mul.wide.u32 d3, r2, 32;\n"                                                                                                       \
+    "    add.u64 d1, d1, d3;\n"                                                                                                            \
+    "    ld.global.v4.f32 {x, y, z, l}, [d1];\n"                                                                                           \
+    "    ld.global.u32 r0, [d1+16];\n"                                                                                                     \
+    "    " instruction "\n"                                                                                                                \
+    "    mul.wide.u32 d3, r2, 16;\n"                                                                                                       \
+    "    add.u64 d2, d2, d3;\n"                                                                                                            \
+    "    st.global.v4.f32 [d2], {f0, f1, f2, f3};\n"                                                                                       \
+    "done:\n"                                                                                                                              \
+    "    ret;\n"                                                                                                                           \
+    "}\n"
+#define FETCH(geometry, place) FETCH_KERNEL("fetch_" geometry, "tex." geometry ".v4.f32.f32 {f0,f1,f2,f3},[d0," place "];")
+#define FETCH_LEVEL(geometry, place) FETCH_KERNEL("level_" geometry, "tex.level." geometry ".v4.f32.f32 {f0,f1,f2,f3},[d0," place "],l;")
+#define FETCH_TEXEL(geometry, convert, place)                                                                                              \
+    FETCH_KERNEL("texel_" geometry, convert "tex." geometry ".v4.f32.s32 {f0,f1,f2,f3},[d0," place "];")
+#define X "cvt.rmi.s32.f32 r5,x;"
+#define XY X "cvt.rmi.s32.f32 r6,y;"
+#define XYZ XY "cvt.rmi.s32.f32 r7,z;"
+#define TEXTURE_KERNELS                                                                                                                    \
+    ".version 6.4\n.target sm_70\n.address_size 64\n" FETCH("1d", "{x}") FETCH("2d", "{x,y}") FETCH("3d", "{x,y,z,z}")                     \
+        FETCH("a1d", "{r0,x}") FETCH("a2d", "{r0,x,y,y}") FETCH("cube", "{x,y,z,z}") FETCH("acube", "{r0,x,y,z}")                          \
+            FETCH_LEVEL("1d", "{x}") FETCH_LEVEL("2d", "{x,y}") FETCH_LEVEL("3d", "{x,y,z,z}") FETCH_LEVEL("a2d", "{r0,x,y,y}")            \
+                FETCH_LEVEL("cube", "{x,y,z,z}") FETCH_TEXEL("1d", X, "{r5}") FETCH_TEXEL("2d", XY, "{r5,r6}")                             \
+                    FETCH_TEXEL("3d", XYZ, "{r5,r6,r7,r7}") FETCH_TEXEL("a1d", X, "{r0,r5}") FETCH_TEXEL("a2d", XY, "{r0,r5,r6,r6}")       \
+                        FETCH_KERNEL("gather", "tld4.g.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}];")                                           \
+                            FETCH_KERNEL("grad_2d", "tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{z,0f00000000},{0f00000000,z};")      \
+                                FETCH_KERNEL("sizes", "txq.width.b32 r5,[d0];txq.height.b32 r6,[d0];txq.depth.b32 r7,[d0];"                \
+                                                      "mov.b32 f0,r5;mov.b32 f1,r6;mov.b32 f2,r7;mov.f32 f3,0f00000000;")                  \
+                                    FETCH_KERNEL("objects", "and.b32 r5,r2,3;mul.wide.u32 d4,r5,8;add.u64 d4,d4,d0;ld.global.u64 d5,[d4];" \
+                                                            "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d5,{x,y}];")
+
+static CUmodule texture_module;
+static CUdeviceptr texture_places, texture_results;
+#define PLACES_MAX 2048u
+
+static inline int textures_set_up(void **state)
+{
+    if (with_context(state) != 0 || cuModuleLoadData(&texture_module, TEXTURE_KERNELS) != CUDA_SUCCESS)
+        return -1;
+    return cuMemAlloc(&texture_places, PLACES_MAX * sizeof(struct place)) == CUDA_SUCCESS &&
+                   cuMemAlloc(&texture_results, PLACES_MAX * 16) == CUDA_SUCCESS
+               ? 0
+               : -1;
+}
+
+static inline int textures_tear_down(void **state)
+{
+    return cuMemFree(texture_places) == CUDA_SUCCESS && cuMemFree(texture_results) == CUDA_SUCCESS &&
+                   cuModuleUnload(texture_module) == CUDA_SUCCESS
+               ? without_context(state)
+               : -1;
+}
+
+/* Fetches at n places; each result has four words. */
+static inline void fetch(const char *kernel, unsigned long long object, const struct place *places, uint32_t n, uint32_t *results)
+{
+    void *parameters[] = {&object, &texture_places, &texture_results, &n};
+    CUfunction function;
+
+    assert_true(n <= PLACES_MAX);
+    ok(cuModuleGetFunction(&function, texture_module, kernel));
+    ok(cuMemcpyHtoD(texture_places, places, n * sizeof *places));
+    ok(cuMemsetD32(texture_results, 0xdeadbeef, n * 4));
+    ok(cuLaunchKernel(function, (n + 63) / 64, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL));
+    ok(cuMemcpyDtoH(results, texture_results, n * 16));
+}
+
+#endif
