@@ -8,7 +8,7 @@
 
 #define CT_CHANNEL "memory"
 
-/* Creates an object with which kernels read and write an array that was created with CUDA_ARRAY3D_SURFACE_LDST. INVALID_VALUE also: another
+/* Creates an object with which kernels read and write an array. INVALID_VALUE also: another
  * resource; INVALID_HANDLE: there is no such array; NOT_SUPPORTED: sparse, deferred and imported arrays; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
 {
@@ -23,7 +23,7 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
     return r;
 }
 
-/* Stores by kernels that still use the object have no effect from then on. */
+/* Stores by kernels that still use the object have no effect from then on. The handle 0 is a no-op. */
 CUresult CUDAAPI cuSurfObjectDestroy(CUsurfObject surfObject)
 {
     struct ct_context *context;
@@ -31,7 +31,7 @@ CUresult CUDAAPI cuSurfObjectDestroy(CUsurfObject surfObject)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_texture_remove(context, surfObject, true);
+    r = surfObject ? ct_texture_remove(context, surfObject, true) : CUDA_SUCCESS;
     ct_context_release(context);
     return r;
 }

@@ -9,7 +9,7 @@
 #define CT_CHANNEL "memory"
 
 /* Creates an object with which kernels read an array, a mipmapped array, or linear or pitched memory, which must outlive it. Only arrays may
- * have a view. INVALID_VALUE also: a descriptor is invalid, or asks for linear filtering of integers; INVALID_HANDLE: there is no such array;
+ * have a view; that of other resources has no effect. INVALID_VALUE also: a descriptor is invalid; INVALID_HANDLE: there is no such array;
  * NOT_SUPPORTED: sparse, deferred and imported arrays; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc, const CUDA_TEXTURE_DESC *pTexDesc,
                                    const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
@@ -25,7 +25,7 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
     return r;
 }
 
-/* Kernels that still use the object read zeros from then on. */
+/* Kernels that still use the object read zeros from then on. The handle 0 is a no-op. */
 CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texObject)
 {
     struct ct_context *context;
@@ -33,7 +33,7 @@ CUresult CUDAAPI cuTexObjectDestroy(CUtexObject texObject)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_texture_remove(context, texObject, false);
+    r = texObject ? ct_texture_remove(context, texObject, false) : CUDA_SUCCESS;
     ct_context_release(context);
     return r;
 }
@@ -70,16 +70,13 @@ CUresult CUDAAPI cuTexObjectGetTextureDesc(CUDA_TEXTURE_DESC *pTexDesc, CUtexObj
     return r;
 }
 
-/* INVALID_VALUE also: the object was created without a view. */
+/* All zeros (CU_RES_VIEW_FORMAT_NONE) if the object was created without a view. */
 CUresult CUDAAPI cuTexObjectGetResourceViewDesc(CUDA_RESOURCE_VIEW_DESC *pResViewDesc, CUtexObject texObject)
 {
     struct ct_texture texture;
     CUresult r = describe(texObject, pResViewDesc, &texture);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (!texture.has_view)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the texture object has no view");
-    *pResViewDesc = texture.view;
-    return CUDA_SUCCESS;
+    if (r == CUDA_SUCCESS)
+        *pResViewDesc = texture.view;
+    return r;
 }

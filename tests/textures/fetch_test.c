@@ -373,7 +373,7 @@ static void derivatives_choose_the_level(void **state)
 static void integers_fetch_texels(void **state)
 {
     (void)state;
-    for (size_t g = 0; g < 5; g++)
+    for (size_t g = 1; g < 5; g++) /* in one dimension, linear memory has such fetches */
         for (unsigned mode = 0; mode < 4; mode++) {
             static struct texture texture;
             static struct place places[N_PLACES];
@@ -396,7 +396,9 @@ static void integers_fetch_texels(void **state)
 
                 if (inside)
                     memcpy(&expected, texture.texels[0] + ((size_t)(z * height + y) * (size_t)width + (size_t)x) * 8 + 4, sizeof expected);
-                assert_true(result_value(&texture.model, results[4 * i + 1]) == expected);
+                if (result_value(&texture.model, results[4 * i + 1]) != expected)
+                    fail_msg("%s, address mode %u, at %d %d %d: %g, expected %g", kernel, mode, x, y, z,
+                             result_value(&texture.model, results[4 * i + 1]), expected);
             }
             destroy(&texture);
         }

@@ -96,7 +96,8 @@ static void descriptors_are_read_back(void **state)
     assert_int_equal(got_texture.filterMode, CU_TR_FILTER_MODE_LINEAR);
     assert_int_equal(got_texture.flags & CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_NORMALIZED_COORDINATES);
     assert_int_equal(got_texture.addressMode[1], CU_TR_ADDRESS_MODE_MIRROR);
-    assert_true(got_texture.borderColor[2] == 0.5f);
+    if (on_cuttle()) /* NVIDIA's driver leaves this member as it was */
+        assert_true(got_texture.borderColor[2] == 0.5f);
     ok(cuTexObjectGetResourceViewDesc(&got_view, object));
     assert_int_equal(got_view.format, whole.format);
     assert_int_equal(got_view.width, 16);
@@ -105,7 +106,10 @@ static void descriptors_are_read_back(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuTexObjectGetResourceViewDesc(NULL, object));
     ok(cuTexObjectDestroy(object));
     ok(cuTexObjectCreate(&object, &resource, &plain, NULL));
-    gives(CUDA_ERROR_INVALID_VALUE, cuTexObjectGetResourceViewDesc(&got_view, object));
+    if (on_cuttle()) {
+        ok(cuTexObjectGetResourceViewDesc(&got_view, object));
+        assert_int_equal(got_view.format, CU_RES_VIEW_FORMAT_NONE);
+    }
     ok(cuTexObjectDestroy(object));
 }
 
@@ -124,6 +128,8 @@ static void null_pointers_are_refused(void **state)
     CUsurfObject surface;
 
     (void)state;
+    if (!on_cuttle()) /* NVIDIA's driver dereferences them */
+        skip();
     gives(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(NULL, &resource, &plain, NULL));
     expect_error(CUDA_ERROR_INVALID_VALUE, NULL, &plain, NULL);
     expect_error(CUDA_ERROR_INVALID_VALUE, &resource, NULL, NULL);
@@ -156,9 +162,6 @@ static void invalid_resources_are_refused(void **state)
     resource = of_pitched();
     resource.res.pitch2D.pitchInBytes = 257;
     expect_error(CUDA_ERROR_INVALID_VALUE, &resource, &plain, NULL);
-    resource = of_pitched();
-    resource.res.pitch2D.width = 0;
-    expect_error(CUDA_ERROR_INVALID_VALUE, &resource, &plain, NULL);
     if (!on_cuttle()) /* NVIDIA's driver dereferences handles */
         return;
     resource = of_array(MADE_UP(CUarray));
@@ -179,11 +182,19 @@ static void invalid_samplers_are_refused(void **state)
     texture.filterMode = (CUfilter_mode)2;
     expect_error(CUDA_ERROR_INVALID_VALUE, &real, &texture, NULL);
     texture = plain;
-    texture.flags = CU_TRSF_READ_AS_INTEGER;
+    texture.flags = 0x100;
+    expect_error(CUDA_ERROR_INVALID_VALUE, &real, &texture, NULL);
+    texture.flags = CU_TRSF_SEAMLESS_CUBEMAP; /* of a plane */
+    expect_error(CUDA_ERROR_INVALID_VALUE, &real, &texture, NULL);
+    texture.flags = CU_TRSF_READ_AS_INTEGER; /* what has no effect is accepted */
     texture.filterMode = CU_TR_FILTER_MODE_LINEAR;
-    expect_error(CUDA_ERROR_INVALID_VALUE, &bytes, &texture, NULL);
-    texture.flags = 0;
     create_and_destroy(&bytes, &texture, NULL);
+    texture = plain;
+    texture.addressMode[2] = (CUaddress_mode)4;
+    create_and_destroy(&real, &texture, NULL);
+    texture = plain;
+    texture.flags = CU_TRSF_SRGB;
+    create_and_destroy(&real, &texture, NULL);
 }
 
 static void invalid_views_are_refused(void **state)
@@ -192,11 +203,17 @@ static void invalid_views_are_refused(void **state)
     CUDA_RESOURCE_VIEW_DESC view = whole;
 
     (void)state;
-    expect_error(CUDA_ERROR_INVALID_VALUE, &linear, &plain, &view);
+    create_and_destroy(&linear, &plain, &view); /* it has no effect */
     view.width = 15;
     expect_error(CUDA_ERROR_INVALID_VALUE, &real, &plain, &view);
     view = whole;
     view.format = CU_RES_VIEW_FORMAT_FLOAT_2X32;
+    expect_error(CUDA_ERROR_INVALID_VALUE, &real, &plain, &view);
+    view = whole;
+    view.depth = 1;
+    expect_error(CUDA_ERROR_INVALID_VALUE, &real, &plain, &view);
+    view = whole;
+    view.format = CU_RES_VIEW_FORMAT_NONE;
     expect_error(CUDA_ERROR_INVALID_VALUE, &real, &plain, &view);
     view = whole;
     view.lastMipmapLevel = 3;
@@ -225,13 +242,14 @@ static void invalid_handles_are_refused(void **state)
     ok(cuTexObjectDestroy(texture));
     ok(cuSurfObjectDestroy(surface));
     gives(CUDA_ERROR_INVALID_VALUE, cuTexObjectDestroy(texture));
-    gives(CUDA_ERROR_INVALID_VALUE, cuTexObjectDestroy(0));
+    ok(cuTexObjectDestroy(0));
+    ok(cuSurfObjectDestroy(0));
     gives(CUDA_ERROR_INVALID_VALUE, cuTexObjectGetResourceDesc(&desc, ~0ull));
 }
 
 /* ---- surfaces ---- */
 
-static void surfaces_need_an_array_for_them(void **state)
+static void surfaces_need_an_array(void **state)
 {
     CUDA_RESOURCE_DESC resource = of_array(surface_array), got;
     CUsurfObject surface;
@@ -244,8 +262,9 @@ static void surfaces_need_an_array_for_them(void **state)
     ok(cuSurfObjectDestroy(surface));
     resource = of_linear();
     gives(CUDA_ERROR_INVALID_VALUE, cuSurfObjectCreate(&surface, &resource));
-    resource = of_array(array);
-    gives(CUDA_ERROR_INVALID_VALUE, cuSurfObjectCreate(&surface, &resource));
+    resource = of_array(array); /* which was not created for surfaces */
+    ok(cuSurfObjectCreate(&surface, &resource));
+    ok(cuSurfObjectDestroy(surface));
 }
 
 /* ---- many ---- */
@@ -308,6 +327,8 @@ static void threads_create_objects(void **state)
     CUcontext context;
 
     (void)state;
+    if (!on_cuttle()) /* this takes NVIDIA's driver over a minute */
+        skip();
     ok(cuCtxGetCurrent(&context));
     for (int i = 0; i < 4; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, create_many, context), 0);
@@ -372,7 +393,7 @@ int main(void)
         cmocka_unit_test(invalid_samplers_are_refused),
         cmocka_unit_test(invalid_views_are_refused),
         cmocka_unit_test(invalid_handles_are_refused),
-        cmocka_unit_test(surfaces_need_an_array_for_them),
+        cmocka_unit_test(surfaces_need_an_array),
         cmocka_unit_test(many_objects_live),
         cmocka_unit_test(threads_create_objects),
         cmocka_unit_test(contexts_have_objects_of_their_own),

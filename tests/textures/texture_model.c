@@ -82,7 +82,7 @@ static double channel_value(const struct model *model, const unsigned char *at)
     }
     if (!model_reads_floats(model))
         return integer_value(model, at);
-    return fmax(integer_value(model, at) / largest(model->format), -1);
+    return integer_value(model, at) / largest(model->format); /* the least integer is below -1 */
 }
 
 /* Index -1 is the border. */
@@ -175,6 +175,17 @@ static int find_face(const struct model_place *place, double *s, double *t, bool
 
 /* ---- a level ---- */
 
+static bool is_normalized(const struct model *model)
+{
+    return model_reads_floats(model) && model->format != CU_AD_FORMAT_FLOAT && model->format != CU_AD_FORMAT_HALF;
+}
+
+/* NVIDIA's GPUs filter normalized integers with 16 bits. */
+static double filter_precision(const struct model *model, double magnitude)
+{
+    return is_normalized(model) ? 1.0 / 32768 : 2e-6 * magnitude;
+}
+
 static struct model_result fetch_level(const struct model *model, const struct model_place *place, unsigned level)
 {
     const int width = (int)model->levels[level].width, height = (int)model->levels[level].height, depth = (int)model->levels[level].depth;
@@ -212,8 +223,10 @@ static struct model_result fetch_level(const struct model *model, const struct m
             most = fmax(most, value);
         }
         out.values[c] = model->linear ? sum : texel(model, level, x.low, y.low, z.low, c);
+        if (is_normalized(model)) /* after filtering, as on an H100 */
+            out.values[c] = fmax(out.values[c], -1);
         if (model->linear) /* one unit of the fraction in each dimension */
-            out.tolerance = fmax(out.tolerance, 3 * (most - least) / 256 + 2e-6 * fmax(fabs(most), fabs(least)));
+            out.tolerance = fmax(out.tolerance, 3 * (most - least) / 256 + filter_precision(model, fmax(fabs(most), fabs(least))));
     }
     return out;
 }
@@ -236,13 +249,13 @@ struct model_result model_fetch(const struct model *model, const struct model_pl
 
     if (!model->linear_levels && fabs(level + 0.5 - nearbyint(level + 0.5)) < NEAR)
         out.is_uncertain = true;
-    if (fraction == 0)
+    if (!model->linear_levels || low + 1 >= model->n_levels)
         return out;
     next = fetch_level(model, place, (unsigned)low + 1);
     out.is_uncertain |= next.is_uncertain;
-    out.tolerance += next.tolerance;
+    out.tolerance += next.tolerance; /* which is that of both, and more than that of their mixture */
     for (unsigned c = 0; c < 4; c++) {
-        out.tolerance = fmax(out.tolerance, fabs(next.values[c] - out.values[c]) / 256 + 1e-5 * fabs(out.values[c]));
+        out.tolerance = fmax(out.tolerance, 2 * fabs(next.values[c] - out.values[c]) / 256 + 1e-5 * fabs(out.values[c]));
         out.values[c] += fraction * (next.values[c] - out.values[c]);
     }
     return out;

@@ -16,9 +16,9 @@ static bool is_filter(CUfilter_mode mode)
     return mode == CU_TR_FILTER_MODE_POINT || mode == CU_TR_FILTER_MODE_LINEAR;
 }
 
-static CUresult check_sampler(const CUDA_TEXTURE_DESC *texture)
+static CUresult check_sampler(const CUDA_TEXTURE_DESC *texture, unsigned dimensions)
 {
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < dimensions; i++)
         if ((unsigned)texture->addressMode[i] > CU_TR_ADDRESS_MODE_BORDER)
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "address mode %d does not exist", (int)texture->addressMode[i]);
     if (!is_filter(texture->filterMode) || !is_filter(texture->mipmapFilterMode))
@@ -32,17 +32,15 @@ static CUresult check_sampler(const CUDA_TEXTURE_DESC *texture)
 CUresult ct_texture_object_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
                                   const CUDA_RESOURCE_VIEW_DESC *view, CUtexObject *out)
 {
-    struct ct_texture object = {.has_view = view, .resource = *resource, .texture = *texture};
     const bool is_array = resource->resType == CU_RESOURCE_TYPE_ARRAY || resource->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
+    struct ct_texture object = {.resource = *resource, .texture = *texture};
     struct ptx2spv_texture record;
-    unsigned array_flags;
-    CUresult r = check_sampler(texture);
+    CUresult r;
 
-    if (r != CUDA_SUCCESS || (r = ct_texture_record_resource(context, resource, &record, &array_flags)) != CUDA_SUCCESS)
+    if ((r = ct_texture_record_resource(context, resource, &record)) != CUDA_SUCCESS ||
+        (r = check_sampler(texture, record.dimensions)) != CUDA_SUCCESS)
         return r;
-    if (view && !is_array)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a view of a resource that is not an array");
-    if (view && (r = ct_texture_record_view(view, &record)) != CUDA_SUCCESS)
+    if (view && is_array && (r = ct_texture_record_view(view, &record)) != CUDA_SUCCESS)
         return r;
     if ((r = ct_texture_record_sampler(resource, texture, &record)) != CUDA_SUCCESS)
         return r;
@@ -55,14 +53,11 @@ CUresult ct_surface_object_create(struct ct_context *context, const CUDA_RESOURC
 {
     const struct ct_texture object = {.is_surface = true, .resource = *resource};
     struct ptx2spv_texture record;
-    unsigned array_flags;
     CUresult r;
 
     if (resource->resType != CU_RESOURCE_TYPE_ARRAY)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a surface of resource type %d", (int)resource->resType);
-    if ((r = ct_texture_record_resource(context, resource, &record, &array_flags)) != CUDA_SUCCESS)
+    if ((r = ct_texture_record_resource(context, resource, &record)) != CUDA_SUCCESS)
         return r;
-    if (!(array_flags & CUDA_ARRAY3D_SURFACE_LDST))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a surface of an array without CUDA_ARRAY3D_SURFACE_LDST");
     return ct_texture_publish(context, &object, &record, out);
 }

@@ -9,8 +9,8 @@
  * such array; NOT_SUPPORTED: arrays whose memory kernels cannot address; OUT_OF_MEMORY. */
 CUresult ct_texture_object_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
                                   const CUDA_RESOURCE_VIEW_DESC *view, CUtexObject *out);
-/* Creates a surface object over an array with CUDA_ARRAY3D_SURFACE_LDST. INVALID_VALUE: another resource, or an array without that flag; the
- * other errors as above. */
+/* Creates a surface object over an array, whether or not that has CUDA_ARRAY3D_SURFACE_LDST, as in NVIDIA's driver. INVALID_VALUE: another resource;
+ * the other errors as above. */
 CUresult ct_surface_object_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, CUsurfObject *out);
 
 #endif

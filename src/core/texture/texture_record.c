@@ -73,7 +73,7 @@ static CUresult set_linear(struct ct_context *context, const CUDA_RESOURCE_DESC 
 
     if (r != CUDA_SUCCESS || (r = check_address(context, resource->res.linear.devPtr)) != CUDA_SUCCESS)
         return r;
-    if (bytes < out->texel_bytes || bytes / out->texel_bytes > most)
+    if (bytes / out->texel_bytes > most)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a texture of %zu bytes of linear memory; the limit is %zu texels of %u bytes", bytes,
                        most, out->texel_bytes);
     out->dimensions = 1;
@@ -91,7 +91,7 @@ static CUresult set_pitched(struct ct_context *context, const CUDA_RESOURCE_DESC
 
     if (r != CUDA_SUCCESS || (r = check_address(context, resource->res.pitch2D.devPtr)) != CUDA_SUCCESS)
         return r;
-    if (!width || !height || width > (size_t)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH) ||
+    if (width > (size_t)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_WIDTH) ||
         height > (size_t)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_HEIGHT) ||
         pitch > (size_t)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE2D_LINEAR_PITCH) || pitch < width * out->texel_bytes ||
         pitch % (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT))
@@ -127,8 +127,7 @@ static uint32_t dimensions_of(const CUDA_ARRAY3D_DESCRIPTOR *desc)
     return desc->Depth && !(desc->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) ? 3 : 2;
 }
 
-static CUresult set_levels(struct ct_context *context, const struct ct_array *levels, unsigned n, struct ptx2spv_texture *out,
-                           unsigned *out_flags)
+static CUresult set_levels(struct ct_context *context, const struct ct_array *levels, unsigned n, struct ptx2spv_texture *out)
 {
     const CUDA_ARRAY3D_DESCRIPTOR *desc = &levels->desc;
     CUresult r = set_format(desc->Format, desc->NumChannels, out);
@@ -147,46 +146,43 @@ static CUresult set_levels(struct ct_context *context, const struct ct_array *le
     out->n_levels = n < PTX2SPV_TEXTURE_LEVELS ? n : PTX2SPV_TEXTURE_LEVELS;
     for (unsigned i = 0; i < out->n_levels; i++)
         set_level(&levels[i], &out->levels[i]);
-    *out_flags = desc->Flags;
     return CUDA_SUCCESS;
 }
 
-static CUresult set_array(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out, unsigned *out_flags)
+static CUresult set_array(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
 {
     struct ct_array *array;
     CUresult r = ct_array_lookup(resource->res.array.hArray, &array);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = set_levels(context, array, 1, out, out_flags);
+    r = set_levels(context, array, 1, out);
     ct_array_release(array);
     return r;
 }
 
-static CUresult set_mipmap(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out, unsigned *out_flags)
+static CUresult set_mipmap(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
 {
     struct ct_array_group *group;
     CUresult r = ct_array_group_lookup(resource->res.mipmap.hMipmappedArray, &group);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = set_levels(context, group->levels, group->n_levels, out, out_flags);
+    r = set_levels(context, group->levels, group->n_levels, out);
     ct_array_group_release(group);
     return r;
 }
 
-CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out,
-                                    unsigned *out_array_flags)
+CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
 {
     *out = (struct ptx2spv_texture){0};
-    *out_array_flags = 0;
     if (resource->flags)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a resource, which must be 0", resource->flags);
     switch (resource->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
-        return set_array(context, resource, out, out_array_flags);
+        return set_array(context, resource, out);
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
-        return set_mipmap(context, resource, out, out_array_flags);
+        return set_mipmap(context, resource, out);
     case CU_RESOURCE_TYPE_LINEAR:
         return set_linear(context, resource, out);
     case CU_RESOURCE_TYPE_PITCH2D:
@@ -207,8 +203,6 @@ static bool set_view_format(CUresourceViewFormat format, struct ptx2spv_texture 
                  {PTX2SPV_TEXEL_U32}, {PTX2SPV_TEXEL_S32}, {PTX2SPV_TEXEL_F16}, {PTX2SPV_TEXEL_F32}};
     const unsigned index = (unsigned)format - CU_RES_VIEW_FORMAT_UINT_1X8, channels = 1u << index % 3;
 
-    if (format == CU_RES_VIEW_FORMAT_NONE)
-        return true;
     if (index >= 3 * sizeof kinds / sizeof *kinds || channel_bytes(kinds[index / 3].texel) * channels != record->texel_bytes)
         return false;
     record->texel = kinds[index / 3].texel;
@@ -234,12 +228,11 @@ CUresult ct_texture_record_view(const CUDA_RESOURCE_VIEW_DESC *view, struct ptx2
 {
     const bool has_layers = record->flags & (PTX2SPV_TEXTURE_LAYERED | PTX2SPV_TEXTURE_CUBE);
     const struct ptx2spv_texture_level *level = &record->levels[0];
-    const unsigned layers = has_layers ? level->depth : 1;
+    const unsigned layers = has_layers ? level->depth : 1, depth = record->dimensions == 3 || has_layers ? level->depth : 0;
 
     if (!set_view_format(view->format, record))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "view format 0x%x of texels of %u bytes", (unsigned)view->format, record->texel_bytes);
-    if (view->width != level->width || (view->height ? view->height : 1) != level->height ||
-        (view->depth ? view->depth : 1) != (record->dimensions == 3 || has_layers ? level->depth : 1))
+    if (view->width != level->width || (view->height ? view->height : 1) != level->height || view->depth != depth)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a view of %zu x %zu x %zu texels of an array of %u x %u x %u", view->width, view->height,
                        view->depth, level->width, level->height, level->depth);
     if (view->firstMipmapLevel > view->lastMipmapLevel || view->lastMipmapLevel >= record->n_levels || view->firstLayer > view->lastLayer ||
@@ -347,13 +340,14 @@ CUresult ct_texture_record_sampler(const CUDA_RESOURCE_DESC *resource, const CUD
     const bool is_linear_memory = resource->resType == CU_RESOURCE_TYPE_LINEAR;
 
     record->flags |= flags_of(texture, record->texel);
-    if (!is_linear_memory && record->flags & (PTX2SPV_TEXTURE_LINEAR | PTX2SPV_TEXTURE_LINEAR_LEVELS) && !is_float(record->texel) &&
-        !(record->flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "linear filtering of texels that are read as integers");
-    if (record->flags & PTX2SPV_TEXTURE_SEAMLESS && record->flags & PTX2SPV_TEXTURE_CUBE && record->flags & PTX2SPV_TEXTURE_LINEAR)
+    if (!is_float(record->texel) && !(record->flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES))
+        record->flags &= ~(unsigned)(PTX2SPV_TEXTURE_LINEAR | PTX2SPV_TEXTURE_LINEAR_LEVELS); /* integers are not filtered */
+    if (record->texel != PTX2SPV_TEXEL_U8)
+        record->flags &= ~(unsigned)PTX2SPV_TEXTURE_SRGB;
+    if (record->flags & PTX2SPV_TEXTURE_SEAMLESS && !(record->flags & PTX2SPV_TEXTURE_CUBE))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "seamless filtering of a texture that is no cube");
+    if (record->flags & PTX2SPV_TEXTURE_SEAMLESS && record->flags & PTX2SPV_TEXTURE_LINEAR)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "linear filtering across the edges of cubes (CU_TRSF_SEAMLESS_CUBEMAP) is not supported");
-    if (record->flags & PTX2SPV_TEXTURE_SRGB && record->texel != PTX2SPV_TEXEL_U8)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "sRGB texels that are not unsigned integers of 8 bits");
     set_addresses(texture, record);
     set_borders(texture, record);
     record->level_bias = texture->mipmapLevelBias;

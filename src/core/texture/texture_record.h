@@ -7,12 +7,11 @@
 
 /* The levels and the texels of a resource. INVALID_VALUE: the resource is invalid; INVALID_HANDLE: there is no such array; NOT_SUPPORTED: its
  * format, or an image whose memory kernels cannot address. */
-CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out,
-                                    unsigned *out_array_flags);
+CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out);
 /* Restricts the levels and layers to those of a view. INVALID_VALUE: it does not fit the resource. */
 CUresult ct_texture_record_view(const CUDA_RESOURCE_VIEW_DESC *view, struct ptx2spv_texture *record);
-/* How the texels are read. INVALID_VALUE: linear filtering of integers; sRGB of other texels than 8-bit
- * integers. NOT_SUPPORTED: seamless filtering of cubes. */
+/* How the texels are read. As in NVIDIA's driver, linear filtering of integers and sRGB of other texels than 8-bit integers have no effect.
+ * INVALID_VALUE: seamless filtering of a texture that is no cube; NOT_SUPPORTED: of a cube. */
 CUresult ct_texture_record_sampler(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, struct ptx2spv_texture *record);
 
 #endif

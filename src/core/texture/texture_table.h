@@ -7,7 +7,7 @@
 
 /* An object as the application described it. */
 struct ct_texture {
-    bool is_surface, has_view;
+    bool is_surface;
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC texture;
     CUDA_RESOURCE_VIEW_DESC view;

@@ -228,12 +228,12 @@ INLINE struct words fetch_texel(u64 record, u64 level, int x, int y, int z, u32 
     return unpack(load(at, bytes), texel);
 }
 
-/* Integers as floats for filtering, where the last bit does not matter. */
+/* Integers as floats for filtering, where the last bit does not matter. The least integer is below -1 here; the result is not. */
 INLINE struct words convert(struct words w, float one)
 {
 #pragma unroll
     for (u32 c = 0; c < 4; c++)
-        w.v[c] = word_of(__builtin_fmaxf((float)(int)w.v[c], -one) * reciprocal_of(one));
+        w.v[c] = word_of((float)(int)w.v[c] * reciprocal_of(one));
     return w;
 }
 
@@ -338,8 +338,11 @@ INLINE struct words sample(u64 record, u64 level, struct cell cell)
     }
     unit = cell.dimensions == 1 ? 256.0f : cell.dimensions == 2 ? 65536.0f : 16777216.0f;
 #pragma unroll
-    for (u32 c = 0; c < 4; c++)
-        out.v[c] = word_of(sum[c] * (1.0f / unit));
+    for (u32 c = 0; c < 4; c++) {
+        const float value = sum[c] * (1.0f / unit);
+
+        out.v[c] = word_of(one == 0.0f ? value : __builtin_fmaxf(value, -1.0f));
+    }
     return out;
 }
 
@@ -653,7 +656,7 @@ INLINE u64 surface_address(u64 record, int x, int y, int z, u32 bytes, u32 bound
         return 0;
     x = limit(x, last_x) & -(int)bytes;
     y = limit(y, last_y);
-    z = limit(z, last_z);
+    z = z < 0 && MEMBER32(record, flags) & (PTX2SPV_TEXTURE_LAYERED | PTX2SPV_TEXTURE_CUBE) ? last_z : limit(z, last_z); /* unsigned layers */
     return LEVEL64(level, texels) + (u64)z * LEVEL64(level, slice_bytes) + (u64)y * LEVEL64(level, row_bytes) + (u64)x;
 }
 
