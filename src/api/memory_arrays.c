@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Memory Management: CUDA arrays and mipmapped arrays. Kernels cannot access arrays yet; copies can.
+/* Driver API: Memory Management: CUDA arrays and mipmapped arrays. Kernels access them by texture and surface objects.
  * Every function with a handle: NOT_INITIALIZED, and INVALID_HANDLE if no live object has it; functions that create an array also
  * INVALID_CONTEXT. Extents are in elements. */
 #include "entry_points.h"

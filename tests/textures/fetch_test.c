@@ -117,9 +117,15 @@ struct texture {
 static void fill(CUarray array, const struct texture *texture, unsigned level)
 {
     const size_t row = texture->model.levels[level].width * model_texel_bytes(&texture->model);
-    CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = texture->texels[level], .srcPitch = row,
-                          .srcHeight = texture->model.levels[level].height, .dstMemoryType = CU_MEMORYTYPE_ARRAY, .dstArray = array,
-                          .WidthInBytes = row, .Height = texture->model.levels[level].height, .Depth = texture->model.levels[level].depth};
+    CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                          .srcHost = texture->texels[level],
+                          .srcPitch = row,
+                          .srcHeight = texture->model.levels[level].height,
+                          .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                          .dstArray = array,
+                          .WidthInBytes = row,
+                          .Height = texture->model.levels[level].height,
+                          .Depth = texture->model.levels[level].depth};
 
     ok(cuMemcpy3D(&copy));
 }
@@ -148,8 +154,12 @@ static void describe(const struct model *model, CUDA_TEXTURE_DESC *out)
 static void create(struct texture *texture, const struct geometry *geometry, unsigned n_levels)
 {
     struct model *model = &texture->model;
-    const CUDA_ARRAY3D_DESCRIPTOR desc = {.Width = geometry->width, .Height = geometry->height, .Depth = geometry->depth,
-                                          .Format = model->format, .NumChannels = model->channels, .Flags = geometry->flags};
+    const CUDA_ARRAY3D_DESCRIPTOR desc = {.Width = geometry->width,
+                                          .Height = geometry->height,
+                                          .Depth = geometry->depth,
+                                          .Format = model->format,
+                                          .NumChannels = model->channels,
+                                          .Flags = geometry->flags};
     CUDA_RESOURCE_DESC resource = {.resType = n_levels > 1 ? CU_RESOURCE_TYPE_MIPMAPPED_ARRAY : CU_RESOURCE_TYPE_ARRAY};
     CUDA_TEXTURE_DESC how;
 
@@ -166,8 +176,9 @@ static void create(struct texture *texture, const struct geometry *geometry, uns
         model->levels[level].height = geometry->height ? halved(geometry->height, level) : 1;
         model->levels[level].depth = geometry->flags ? geometry->depth : geometry->depth ? halved(geometry->depth, level) : 1;
         model->levels[level].texels = texture->texels[level];
-        random_texels(model->format, texture->texels[level], (size_t)model->levels[level].width * model->levels[level].height *
-                                                                 model->levels[level].depth * model_texel_bytes(model));
+        random_texels(model->format, texture->texels[level],
+                      (size_t)model->levels[level].width * model->levels[level].height * model->levels[level].depth *
+                          model_texel_bytes(model));
         if (n_levels > 1)
             ok(cuMipmappedArrayGetLevel(&array, texture->mipmap, level));
         fill(array, texture, level);
@@ -254,17 +265,22 @@ static bool exists(const struct geometry *geometry, const struct format *format,
     return normalized || !folds;
 }
 
-static unsigned test_case(const struct geometry *geometry, const struct format *format, CUaddress_mode address, bool linear, bool normalized)
+static unsigned test_case(const struct geometry *geometry, const struct format *format, CUaddress_mode address, bool linear,
+                          bool normalized)
 {
     static struct texture texture;
     char name[128], kernel[32];
     unsigned wrong;
 
     memset(&texture, 0, sizeof texture);
-    texture.model = (struct model){.format = format->format, .channels = format->channels, .as_integer = format->as_integer,
-                                   .address = address, .linear = linear, .normalized_coordinates = normalized};
-    snprintf(name, sizeof name, "%s, %s, address mode %d, %s, %s", geometry->kernel, format->name, (int)address, linear ? "linear" : "point",
-             normalized ? "normalized" : "in texels");
+    texture.model = (struct model){.format = format->format,
+                                   .channels = format->channels,
+                                   .as_integer = format->as_integer,
+                                   .address = address,
+                                   .linear = linear,
+                                   .normalized_coordinates = normalized};
+    snprintf(name, sizeof name, "%s, %s, address mode %d, %s, %s", geometry->kernel, format->name, (int)address,
+             linear ? "linear" : "point", normalized ? "normalized" : "in texels");
     snprintf(kernel, sizeof kernel, "fetch_%s", geometry->kernel);
     create(&texture, geometry, 1);
     wrong = test_texture(&texture, geometry, name, kernel, false);
@@ -288,8 +304,9 @@ static void fetches_follow_the_model(void **state)
 /* A border has the precision of the texels, so its colours here are exact in all of them. */
 static void borders_have_a_colour(void **state)
 {
-    static const struct format tested[] = {
-        {"float x4", CU_AD_FORMAT_FLOAT, 4, false}, {"unorm8 x4", CU_AD_FORMAT_UNSIGNED_INT8, 4, false}, {"half x2", CU_AD_FORMAT_HALF, 2, false}};
+    static const struct format tested[] = {{"float x4", CU_AD_FORMAT_FLOAT, 4, false},
+                                           {"unorm8 x4", CU_AD_FORMAT_UNSIGNED_INT8, 4, false},
+                                           {"half x2", CU_AD_FORMAT_HALF, 2, false}};
     unsigned wrong = 0;
 
     (void)state;
@@ -300,8 +317,11 @@ static void borders_have_a_colour(void **state)
                 char kernel[32];
 
                 memset(&texture, 0, sizeof texture);
-                texture.model = (struct model){.format = tested[f].format, .channels = tested[f].channels, .linear = linear,
-                                               .address = CU_TR_ADDRESS_MODE_BORDER, .border = {1, 0, 1, 0}};
+                texture.model = (struct model){.format = tested[f].format,
+                                               .channels = tested[f].channels,
+                                               .linear = linear,
+                                               .address = CU_TR_ADDRESS_MODE_BORDER,
+                                               .border = {1, 0, 1, 0}};
                 snprintf(kernel, sizeof kernel, "fetch_%s", geometries[g].kernel);
                 create(&texture, &geometries[g], 1);
                 wrong += test_texture(&texture, &geometries[g], tested[f].name, kernel, false);
@@ -329,8 +349,13 @@ static void levels_follow_the_model(void **state)
             char kernel[32], name[64];
 
             memset(&texture, 0, sizeof texture);
-            texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT, .channels = 4, .address = CU_TR_ADDRESS_MODE_CLAMP,
-                                           .normalized_coordinates = true, .linear = how & 1, .linear_levels = how & 2, .max_level = 10};
+            texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT,
+                                           .channels = 4,
+                                           .address = CU_TR_ADDRESS_MODE_CLAMP,
+                                           .normalized_coordinates = true,
+                                           .linear = how & 1,
+                                           .linear_levels = how & 2,
+                                           .max_level = 10};
             if (how & 8) {
                 texture.model.bias = 1.25;
                 texture.model.min_level = 0.75;
@@ -355,8 +380,8 @@ static void derivatives_choose_the_level(void **state)
 
     (void)state;
     memset(&texture, 0, sizeof texture);
-    texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT, .channels = 1, .address = CU_TR_ADDRESS_MODE_CLAMP,
-                                   .normalized_coordinates = true, .max_level = 10};
+    texture.model = (struct model){
+        .format = CU_AD_FORMAT_FLOAT, .channels = 1, .address = CU_TR_ADDRESS_MODE_CLAMP, .normalized_coordinates = true, .max_level = 10};
     create(&texture, &square, 5);
     for (unsigned i = 0; i < 5; i++)
         places[i] = (struct place){.x = 0.3f, .y = 0.7f, .z = (float)(1 << i) / 16};
@@ -464,8 +489,8 @@ static void lanes_have_objects_of_their_own(void **state)
     (void)state;
     for (unsigned i = 0; i < 4; i++) {
         memset(&textures[i], 0, sizeof textures[i]);
-        textures[i].model = (struct model){.format = formats[i].format, .channels = formats[i].channels, .linear = i & 1,
-                                           .address = CU_TR_ADDRESS_MODE_CLAMP};
+        textures[i].model = (struct model){
+            .format = formats[i].format, .channels = formats[i].channels, .linear = i & 1, .address = CU_TR_ADDRESS_MODE_CLAMP};
         create(&textures[i], &geometries[1], 1);
         objects[i] = textures[i].object;
     }
@@ -541,8 +566,13 @@ static void pitched_memory_is_filtered(void **state)
         CUDA_MEMCPY2D copy;
 
         memset(&texture, 0, sizeof texture);
-        *model = (struct model){.geometry = MODEL_2D, .format = CU_AD_FORMAT_UNSIGNED_INT8, .channels = 4, .n_levels = 1,
-                                .address = (CUaddress_mode)(how & 3), .linear = how & 4, .normalized_coordinates = how & 8};
+        *model = (struct model){.geometry = MODEL_2D,
+                                .format = CU_AD_FORMAT_UNSIGNED_INT8,
+                                .channels = 4,
+                                .n_levels = 1,
+                                .address = (CUaddress_mode)(how & 3),
+                                .linear = how & 4,
+                                .normalized_coordinates = how & 8};
         if (!exists(&geometries[1], &formats[4], model->address, model->linear, model->normalized_coordinates))
             continue;
         model->levels[0].width = 13;
@@ -551,8 +581,14 @@ static void pitched_memory_is_filtered(void **state)
         model->levels[0].texels = texture.texels[0];
         random_texels(model->format, texture.texels[0], 13 * 7 * 4);
         ok(cuMemAlloc(&memory, 64 * 7));
-        copy = (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_HOST, .srcHost = texture.texels[0], .srcPitch = 13 * 4,
-                               .dstMemoryType = CU_MEMORYTYPE_DEVICE, .dstDevice = memory, .dstPitch = 64, .WidthInBytes = 13 * 4, .Height = 7};
+        copy = (CUDA_MEMCPY2D){.srcMemoryType = CU_MEMORYTYPE_HOST,
+                               .srcHost = texture.texels[0],
+                               .srcPitch = 13 * 4,
+                               .dstMemoryType = CU_MEMORYTYPE_DEVICE,
+                               .dstDevice = memory,
+                               .dstPitch = 64,
+                               .WidthInBytes = 13 * 4,
+                               .Height = 7};
         ok(cuMemcpy2D(&copy));
         resource.res.pitch2D.devPtr = memory;
         resource.res.pitch2D.format = model->format;
@@ -589,8 +625,11 @@ static void special_coordinates_are_harmless(void **state)
             if (!exists(&geometries[g], &formats[0], (CUaddress_mode)(how & 3), how & 4, how & 8))
                 continue;
             memset(&texture, 0, sizeof texture);
-            texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT, .channels = 4, .address = (CUaddress_mode)(how & 3),
-                                           .linear = how & 4, .normalized_coordinates = how & 8};
+            texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT,
+                                           .channels = 4,
+                                           .address = (CUaddress_mode)(how & 3),
+                                           .linear = how & 4,
+                                           .normalized_coordinates = how & 8};
             create(&texture, &geometries[g], 1);
             snprintf(kernel, sizeof kernel, "fetch_%s", geometries[g].kernel);
             fetch(kernel, texture.object, places, COUNT(values), results);

@@ -51,8 +51,8 @@ static CUDA_RESOURCE_DESC of_mipmap(void)
     return desc;
 }
 
-static const CUDA_TEXTURE_DESC plain = {
-    .addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP}, .filterMode = CU_TR_FILTER_MODE_POINT};
+static const CUDA_TEXTURE_DESC plain = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP},
+                                        .filterMode = CU_TR_FILTER_MODE_POINT};
 static const CUDA_RESOURCE_VIEW_DESC whole = {.format = CU_RES_VIEW_FORMAT_FLOAT_1X32, .width = 16, .height = 8};
 
 static void create_and_destroy(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, const CUDA_RESOURCE_VIEW_DESC *view)
@@ -115,7 +115,8 @@ static void descriptors_are_read_back(void **state)
 
 /* ---- errors ---- */
 
-static void expect_error(CUresult code, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, const CUDA_RESOURCE_VIEW_DESC *view)
+static void expect_error(CUresult code, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
+                         const CUDA_RESOURCE_VIEW_DESC *view)
 {
     CUtexObject object = 99;
 

@@ -43,9 +43,14 @@
                    "ld.global." type " " registers ",[d1];sust.b." geometry "." type "." mode " [d0," place "]," registers ";")
 #define BOTH(geometry, bytes, type, registers, place, mode)                                                                                \
     LOAD(geometry, bytes, type, registers, place, mode) STORE(geometry, bytes, type, registers, place, mode)
-#define SIZES(geometry, place, mode)                                                                                                       \
-    BOTH(geometry, "1", "b8", "h", place, mode) BOTH(geometry, "2", "b16", "h", place, mode) BOTH(geometry, "4", "b32", "a0", place, mode) \
-        BOTH(geometry, "8", "v2.b32", "{a0,a1}", place, mode) BOTH(geometry, "16", "v4.b32", "{a0,a1,a2,a3}", place, mode)
+/* clang-format off */
+#define SIZES(geometry, place, mode) \
+    BOTH(geometry, "1", "b8", "h", place, mode) \
+    BOTH(geometry, "2", "b16", "h", place, mode) \
+    BOTH(geometry, "4", "b32", "a0", place, mode) \
+    BOTH(geometry, "8", "v2.b32", "{a0,a1}", place, mode) \
+    BOTH(geometry, "16", "v4.b32", "{a0,a1,a2,a3}", place, mode)
+/* clang-format on */
 #define MODES(geometry, place) SIZES(geometry, place, "trap") SIZES(geometry, place, "clamp") SIZES(geometry, place, "zero")
 static const char *const modules[] = {
     ".version 6.4\n.target sm_70\n.address_size 64\n" MODES("1d", "{r0}"),
@@ -64,14 +69,19 @@ static const struct geometry {
     const char *name;
     unsigned width, height, depth, flags;
 } geometries[] = {
-    {"1d", 19, 0, 0, 0}, {"2d", 11, 6, 0, 0}, {"3d", 5, 6, 4, 0}, {"a1d", 13, 0, 5, CUDA_ARRAY3D_LAYERED}, {"a2d", 7, 5, 3, CUDA_ARRAY3D_LAYERED},
+    {"1d", 19, 0, 0, 0},
+    {"2d", 11, 6, 0, 0},
+    {"3d", 5, 6, 4, 0},
+    {"a1d", 13, 0, 5, CUDA_ARRAY3D_LAYERED},
+    {"a2d", 7, 5, 3, CUDA_ARRAY3D_LAYERED},
 };
 static const struct element {
     unsigned bytes;
     CUarray_format format;
     unsigned channels;
 } elements[] = {
-    {1, CU_AD_FORMAT_UNSIGNED_INT8, 1}, {2, CU_AD_FORMAT_UNSIGNED_INT8, 2}, {4, CU_AD_FORMAT_FLOAT, 1}, {8, CU_AD_FORMAT_HALF, 4}, {16, CU_AD_FORMAT_UNSIGNED_INT32, 4},
+    {1, CU_AD_FORMAT_UNSIGNED_INT8, 1}, {2, CU_AD_FORMAT_UNSIGNED_INT8, 2},   {4, CU_AD_FORMAT_FLOAT, 1},
+    {8, CU_AD_FORMAT_HALF, 4},          {16, CU_AD_FORMAT_UNSIGNED_INT32, 4},
 };
 static const char *const modes[] = {"trap", "clamp", "zero"};
 
@@ -128,8 +138,11 @@ static void copy(const struct surface *surface, void *host, bool to_array)
 
 static void create(struct surface *surface, const struct geometry *geometry, const struct element *element)
 {
-    const CUDA_ARRAY3D_DESCRIPTOR desc = {.Width = geometry->width, .Height = geometry->height, .Depth = geometry->depth,
-                                          .Format = element->format, .NumChannels = element->channels,
+    const CUDA_ARRAY3D_DESCRIPTOR desc = {.Width = geometry->width,
+                                          .Height = geometry->height,
+                                          .Depth = geometry->depth,
+                                          .Format = element->format,
+                                          .NumChannels = element->channels,
                                           .Flags = geometry->flags | CUDA_ARRAY3D_SURFACE_LDST};
     CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
 
@@ -174,7 +187,8 @@ static int random_around(unsigned n, bool outside)
 static void random_spots(const struct surface *surface, unsigned bytes, bool outside, struct spot *spots)
 {
     for (unsigned i = 0; i < N; i++)
-        spots[i] = (struct spot){random_around(surface->row / bytes, outside) * (int)bytes, surface->height > 1 ? random_around(surface->height, outside) : 0,
+        spots[i] = (struct spot){random_around(surface->row / bytes, outside) * (int)bytes,
+                                 surface->height > 1 ? random_around(surface->height, outside) : 0,
                                  surface->depth > 1 ? random_around(surface->depth, outside) : 0, 0};
 }
 
@@ -187,7 +201,8 @@ static int clamped(int i, int last)
 static unsigned char *bytes_at(struct surface *surface, const struct spot *spot, unsigned bytes, bool clamps)
 {
     const int last_x = (int)(surface->row - bytes), last_y = (int)surface->height - 1, last_z = (int)surface->depth - 1;
-    const int x = clamped(spot->x_bytes, last_x), y = clamped(spot->y, last_y), z = spot->z < 0 && surface->layered ? last_z : clamped(spot->z, last_z); /* layers are unsigned */
+    const int x = clamped(spot->x_bytes, last_x), y = clamped(spot->y, last_y),
+              z = spot->z < 0 && surface->layered ? last_z : clamped(spot->z, last_z); /* layers are unsigned */
 
     if (!clamps && (x != spot->x_bytes || y != spot->y || z != spot->z))
         return NULL;
@@ -257,7 +272,8 @@ static void stores_write_the_array(void **state)
 /* sust.p takes elements for x, and converts components to the format. */
 static void formatted_stores_convert(void **state)
 {
-    static const struct element formats[] = {{4, CU_AD_FORMAT_UNSIGNED_INT8, 4}, {4, CU_AD_FORMAT_SIGNED_INT16, 2}, {16, CU_AD_FORMAT_FLOAT, 4}, {8, CU_AD_FORMAT_HALF, 4}};
+    static const struct element formats[] = {
+        {4, CU_AD_FORMAT_UNSIGNED_INT8, 4}, {4, CU_AD_FORMAT_SIGNED_INT16, 2}, {16, CU_AD_FORMAT_FLOAT, 4}, {8, CU_AD_FORMAT_HALF, 4}};
     static const uint32_t integers[4] = {7, 200, 3, 255};
     static const float floats[4] = {0.5f, -1.75f, 1024.0f, 3.0e-5f};
     static const uint16_t halves[4] = {0x3800, 0xbf00, 0x6400, 0x01f7};
@@ -404,7 +420,9 @@ static int set_up(void **state)
     for (size_t i = 0; i < COUNT(modules); i++)
         if (cuModuleLoadData(&loaded[i], modules[i]) != CUDA_SUCCESS)
             return -1;
-    return cuMemAlloc(&device_spots, N * sizeof(struct spot)) == CUDA_SUCCESS && cuMemAlloc(&device_data, N * BYTES_MAX) == CUDA_SUCCESS ? 0 : -1;
+    return cuMemAlloc(&device_spots, N * sizeof(struct spot)) == CUDA_SUCCESS && cuMemAlloc(&device_data, N * BYTES_MAX) == CUDA_SUCCESS
+               ? 0
+               : -1;
 }
 
 static int tear_down(void **state)
@@ -418,12 +436,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loads_read_the_array),
-        cmocka_unit_test(stores_write_the_array),
-        cmocka_unit_test(formatted_stores_convert),
-        cmocka_unit_test(reductions_add),
-        cmocka_unit_test(textures_see_stores_and_copies),
-        cmocka_unit_test(stale_handles_are_harmless),
+        cmocka_unit_test(loads_read_the_array),           cmocka_unit_test(stores_write_the_array),
+        cmocka_unit_test(formatted_stores_convert),       cmocka_unit_test(reductions_add),
+        cmocka_unit_test(textures_see_stores_and_copies), cmocka_unit_test(stale_handles_are_harmless),
         cmocka_unit_test(accesses_outside_trap),
     };
 

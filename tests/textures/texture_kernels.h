@@ -46,18 +46,22 @@ struct place { /* of a fetch */
 #define X "cvt.rmi.s32.f32 r5,x;"
 #define XY X "cvt.rmi.s32.f32 r6,y;"
 #define XYZ XY "cvt.rmi.s32.f32 r7,z;"
-#define TEXTURE_KERNELS                                                                                                                    \
-    ".version 6.4\n.target sm_70\n.address_size 64\n" FETCH("1d", "{x}") FETCH("2d", "{x,y}") FETCH("3d", "{x,y,z,z}")                     \
-        FETCH("a1d", "{r0,x}") FETCH("a2d", "{r0,x,y,y}") FETCH("cube", "{x,y,z,z}") FETCH("acube", "{r0,x,y,z}")                          \
-            FETCH_LEVEL("1d", "{x}") FETCH_LEVEL("2d", "{x,y}") FETCH_LEVEL("3d", "{x,y,z,z}") FETCH_LEVEL("a2d", "{r0,x,y,y}")            \
-                FETCH_LEVEL("cube", "{x,y,z,z}") FETCH_TEXEL("1d", X, "{r5}") FETCH_TEXEL("2d", XY, "{r5,r6}")                             \
-                    FETCH_TEXEL("3d", XYZ, "{r5,r6,r7,r7}") FETCH_TEXEL("a1d", X, "{r0,r5}") FETCH_TEXEL("a2d", XY, "{r0,r5,r6,r6}")       \
-                        FETCH_KERNEL("gather", "tld4.g.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}];")                                           \
-                            FETCH_KERNEL("grad_2d", "tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{z,0f00000000},{0f00000000,z};")      \
-                                FETCH_KERNEL("sizes", "txq.width.b32 r5,[d0];txq.height.b32 r6,[d0];txq.depth.b32 r7,[d0];"                \
-                                                      "mov.b32 f0,r5;mov.b32 f1,r6;mov.b32 f2,r7;mov.f32 f3,0f00000000;")                  \
-                                    FETCH_KERNEL("objects", "and.b32 r5,r2,3;mul.wide.u32 d4,r5,8;add.u64 d4,d4,d0;ld.global.u64 d5,[d4];" \
-                                                            "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d5,{x,y}];")
+/* clang-format off */
+#define TEXTURE_KERNELS \
+    ".version 6.4\n.target sm_70\n.address_size 64\n" \
+    FETCH("1d", "{x}") FETCH("2d", "{x,y}") FETCH("3d", "{x,y,z,z}") FETCH("a1d", "{r0,x}") FETCH("a2d", "{r0,x,y,y}") \
+    FETCH("cube", "{x,y,z,z}") FETCH("acube", "{r0,x,y,z}") \
+    FETCH_LEVEL("1d", "{x}") FETCH_LEVEL("2d", "{x,y}") FETCH_LEVEL("3d", "{x,y,z,z}") FETCH_LEVEL("a2d", "{r0,x,y,y}") \
+    FETCH_LEVEL("cube", "{x,y,z,z}") \
+    FETCH_TEXEL("1d", X, "{r5}") FETCH_TEXEL("2d", XY, "{r5,r6}") FETCH_TEXEL("3d", XYZ, "{r5,r6,r7,r7}") \
+    FETCH_TEXEL("a1d", X, "{r0,r5}") FETCH_TEXEL("a2d", XY, "{r0,r5,r6,r6}") \
+    FETCH_KERNEL("gather", "tld4.g.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}];") \
+    FETCH_KERNEL("grad_2d", "tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{z,0f00000000},{0f00000000,z};") \
+    FETCH_KERNEL("sizes", "txq.width.b32 r5,[d0];txq.height.b32 r6,[d0];txq.depth.b32 r7,[d0];" \
+                          "mov.b32 f0,r5;mov.b32 f1,r6;mov.b32 f2,r7;mov.f32 f3,0f00000000;") \
+    FETCH_KERNEL("objects", "and.b32 r5,r2,3;mul.wide.u32 d4,r5,8;add.u64 d4,d4,d0;ld.global.u64 d5,[d4];" \
+                            "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d5,{x,y}];")
+/* clang-format on */
 
 static CUmodule texture_module;
 static CUdeviceptr texture_places, texture_results;

@@ -64,7 +64,10 @@ static double integer_value(const struct model *model, const unsigned char *at)
 
 static double largest(CUarray_format format)
 {
-    return format == CU_AD_FORMAT_UNSIGNED_INT8 ? 255 : format == CU_AD_FORMAT_SIGNED_INT8 ? 127 : format == CU_AD_FORMAT_UNSIGNED_INT16 ? 65535 : 32767;
+    return format == CU_AD_FORMAT_UNSIGNED_INT8    ? 255
+           : format == CU_AD_FORMAT_SIGNED_INT8    ? 127
+           : format == CU_AD_FORMAT_UNSIGNED_INT16 ? 65535
+                                                   : 32767;
 }
 
 static double channel_value(const struct model *model, const unsigned char *at)
@@ -216,7 +219,8 @@ static struct model_result fetch_level(const struct model *model, const struct m
 
         for (unsigned k = 0; k < 8; k++) {
             const double value = texel(model, level, k & 1 ? x.high : x.low, k & 2 ? y.high : y.low, k & 4 ? z.high : z.low, c);
-            const double weight = (k & 1 ? x.fraction : 1 - x.fraction) * (k & 2 ? y.fraction : 1 - y.fraction) * (k & 4 ? z.fraction : 1 - z.fraction);
+            const double weight =
+                (k & 1 ? x.fraction : 1 - x.fraction) * (k & 2 ? y.fraction : 1 - y.fraction) * (k & 4 ? z.fraction : 1 - z.fraction);
 
             sum += weight * value;
             least = fmin(least, value);

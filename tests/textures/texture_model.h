@@ -35,7 +35,7 @@ struct model_place {
 
 struct model_result {
     double values[4];
-    double tolerance; /* of each value; 0: exact, after rounding to float */
+    double tolerance;  /* of each value; 0: exact, after rounding to float */
     bool is_uncertain; /* the place is too near the border of two texels, levels or faces: rounding decides */
 };
 

@@ -103,7 +103,7 @@ struct ct_device_info {
     bool driver_pages;             /* CT_VIRTUAL_PAGES: the driver allocates shared pages, so that it can import them in other processes */
     struct ct_image_limits images; /* limits of CUDA arrays */
     bool sparse_images;            /* memory from physical_create can be bound to images after their creation */
-    bool opaque_images;            /* arrays are images of the backend (struct ct_image_calls); else core keeps them in plain memory */
+    bool opaque_images; /* imported arrays, and those whose memory is bound later, are images of the backend (struct ct_image_calls) */
     /* CPU devices: the beginning of the file name of the library whose threads execute kernels; NULL: unknown. shared_threads: the
      * application may use this library, too, so only its faults in code that belongs to no file are faults of kernels. */
     const char *thread_library;
