@@ -140,7 +140,8 @@ static void describe(const struct model *model, CUDA_TEXTURE_DESC *out)
     *out = (CUDA_TEXTURE_DESC){
         .addressMode = {model->address, model->address, model->address},
         .filterMode = model->linear ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT,
-        .flags = (model->as_integer ? CU_TRSF_READ_AS_INTEGER : 0) | (model->normalized_coordinates ? CU_TRSF_NORMALIZED_COORDINATES : 0),
+        .flags = (model->as_integer ? CU_TRSF_READ_AS_INTEGER : 0) | (model->normalized_coordinates ? CU_TRSF_NORMALIZED_COORDINATES : 0) |
+                 (model->seamless ? CU_TRSF_SEAMLESS_CUBEMAP : 0),
         .mipmapFilterMode = model->linear_levels ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT,
         .mipmapLevelBias = (float)model->bias,
         .minMipmapLevelClamp = (float)model->min_level,
@@ -367,6 +368,35 @@ static void levels_follow_the_model(void **state)
             wrong += test_texture(&texture, &side16[g], name, kernel, has_level);
             destroy(&texture);
         }
+    assert_int_equal(wrong, 0);
+}
+
+static void cubes_are_filtered_across_edges(void **state)
+{
+    static const struct geometry cubes[] = {
+        {MODEL_CUBE, "cube", 2, 2, 6, CUDA_ARRAY3D_CUBEMAP, 0},
+        {MODEL_CUBE, "cube", 5, 5, 6, CUDA_ARRAY3D_CUBEMAP, 0},
+        {MODEL_CUBE_LAYERED, "acube", 4, 4, 18, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED, 3},
+    };
+    unsigned wrong = 0;
+
+    (void)state;
+    for (size_t g = 0; g < COUNT(cubes); g++) {
+        static struct texture texture;
+        char kernel[32];
+
+        memset(&texture, 0, sizeof texture);
+        texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT,
+                                       .channels = 4,
+                                       .address = CU_TR_ADDRESS_MODE_CLAMP,
+                                       .normalized_coordinates = true,
+                                       .linear = true,
+                                       .seamless = true};
+        snprintf(kernel, sizeof kernel, "fetch_%s", cubes[g].kernel);
+        create(&texture, &cubes[g], 1);
+        wrong += test_texture(&texture, &cubes[g], kernel, kernel, false);
+        destroy(&texture);
+    }
     assert_int_equal(wrong, 0);
 }
 
@@ -647,17 +677,12 @@ int main(void)
 {
     const char *seed = getenv("CUTTLE_TEST_SEED");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fetches_follow_the_model),
-        cmocka_unit_test(borders_have_a_colour),
-        cmocka_unit_test(levels_follow_the_model),
-        cmocka_unit_test(derivatives_choose_the_level),
-        cmocka_unit_test(integers_fetch_texels),
-        cmocka_unit_test(gathers_take_four_texels),
-        cmocka_unit_test(queries_give_sizes),
-        cmocka_unit_test(lanes_have_objects_of_their_own),
-        cmocka_unit_test(linear_memory_is_read),
-        cmocka_unit_test(pitched_memory_is_filtered),
-        cmocka_unit_test(special_coordinates_are_harmless),
+        cmocka_unit_test(fetches_follow_the_model),        cmocka_unit_test(borders_have_a_colour),
+        cmocka_unit_test(levels_follow_the_model),         cmocka_unit_test(cubes_are_filtered_across_edges),
+        cmocka_unit_test(derivatives_choose_the_level),    cmocka_unit_test(integers_fetch_texels),
+        cmocka_unit_test(gathers_take_four_texels),        cmocka_unit_test(queries_give_sizes),
+        cmocka_unit_test(lanes_have_objects_of_their_own), cmocka_unit_test(linear_memory_is_read),
+        cmocka_unit_test(pitched_memory_is_filtered),      cmocka_unit_test(special_coordinates_are_harmless),
     };
 
     random_state = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#define NEAR 2e-3 /* texels: nearer than this to a border, the rounding of a normalized coordinate decides */
+#define BEYOND ((CUaddress_mode)99) /* of seamless cubes: indices beyond an edge remain */
+#define NEAR 2e-3                   /* texels: nearer than this to a border, the rounding of a normalized coordinate decides */
 
 /* ---- texels ---- */
 
@@ -106,7 +107,7 @@ static double texel(const struct model *model, unsigned level, int x, int y, int
 
 static int address(int i, int size, CUaddress_mode mode)
 {
-    if (i >= 0 && i < size)
+    if ((i >= 0 && i < size) || mode == BEYOND)
         return i;
     if (mode == CU_TR_ADDRESS_MODE_BORDER)
         return -1;
@@ -176,6 +177,41 @@ static int find_face(const struct model_place *place, double *s, double *t, bool
     return ax == m ? x < 0 : ay == m ? 2 + (y < 0) : 4 + (z < 0);
 }
 
+/* ---- seamless cubes ---- */
+
+/* The texel of a face, or beyond one of its edges: the nearest texel of the other face, which lies in the direction of the middle of the
+ * edge of texel (x, y). */
+static double texel_across(const struct model *model, unsigned level, int x, int y, int first, int face, unsigned channel)
+{
+    const int side = (int)model->levels[level].width;
+    const double beyond = 1 + 1e-6;
+    const double s = x < 0 ? -beyond : x >= side ? beyond : (2.0 * x + 1) / side - 1;
+    const double t = y < 0 ? -beyond : y >= side ? beyond : (2.0 * y + 1) / side - 1;
+    const struct model_place directions[] = {{.x = 1, .y = -t, .z = -s}, {.x = -1, .y = -t, .z = s}, {.x = s, .y = 1, .z = t},
+                                             {.x = s, .y = -1, .z = -t}, {.x = s, .y = -t, .z = 1},  {.x = -s, .y = -t, .z = -1}};
+    bool uncertain;
+    double u, v;
+    int other;
+
+    if (x >= 0 && x < side && y >= 0 && y < side)
+        return texel(model, level, x, y, first + face, channel);
+    other = find_face(&directions[face], &u, &v, &uncertain);
+    return texel(model, level, (int)fmin(u * side, side - 1), (int)fmin(v * side, side - 1), first + other, channel);
+}
+
+/* Where three faces meet there are three texels, of which the missing fourth one is the mean (measured on an H100). */
+static double texel_of_cube(const struct model *model, unsigned level, int x, int y, int slice, unsigned channel)
+{
+    const int side = (int)model->levels[level].width, first = slice / 6 * 6, face = slice % 6;
+    const int inner_x = x < 0 ? 0 : x >= side ? side - 1 : x, inner_y = y < 0 ? 0 : y >= side ? side - 1 : y;
+
+    if (x == inner_x || y == inner_y)
+        return texel_across(model, level, x, y, first, face, channel);
+    return (texel_across(model, level, inner_x, inner_y, first, face, channel) +
+            texel_across(model, level, x, inner_y, first, face, channel) + texel_across(model, level, inner_x, y, first, face, channel)) /
+           3;
+}
+
 /* ---- a level ---- */
 
 static bool is_normalized(const struct model *model)
@@ -195,7 +231,8 @@ static struct model_result fetch_level(const struct model *model, const struct m
     const bool is_line = model->geometry == MODEL_1D || model->geometry == MODEL_1D_LAYERED;
     const bool scaled = model->normalized_coordinates || is_cube(model);
     const bool folds = model->address == CU_TR_ADDRESS_MODE_WRAP || model->address == CU_TR_ADDRESS_MODE_MIRROR;
-    const CUaddress_mode mode = is_cube(model) || (folds && !scaled) ? CU_TR_ADDRESS_MODE_CLAMP : model->address;
+    const bool seamless = is_cube(model) && model->seamless && model->linear;
+    const CUaddress_mode mode = seamless ? BEYOND : is_cube(model) || (folds && !scaled) ? CU_TR_ADDRESS_MODE_CLAMP : model->address;
     struct model_result out = {.tolerance = 0};
     struct axis x, y = {0}, z = {0};
     double u = place->x, v = place->y;
@@ -218,7 +255,9 @@ static struct model_result fetch_level(const struct model *model, const struct m
         double sum = 0, least = INFINITY, most = -INFINITY;
 
         for (unsigned k = 0; k < 8; k++) {
-            const double value = texel(model, level, k & 1 ? x.high : x.low, k & 2 ? y.high : y.low, k & 4 ? z.high : z.low, c);
+            const int i = k & 1 ? x.high : x.low, j = k & 2 ? y.high : y.low;
+            const double value =
+                seamless ? texel_of_cube(model, level, i, j, z.low, c) : texel(model, level, i, j, k & 4 ? z.high : z.low, c);
             const double weight =
                 (k & 1 ? x.fraction : 1 - x.fraction) * (k & 2 ? y.fraction : 1 - y.fraction) * (k & 4 ? z.fraction : 1 - z.fraction);
 

@@ -16,7 +16,7 @@ struct model {
     CUarray_format format;
     unsigned channels;
     CUaddress_mode address;
-    bool linear, normalized_coordinates, as_integer, linear_levels;
+    bool linear, normalized_coordinates, as_integer, linear_levels, seamless;
     double border[4];
     double bias, min_level, max_level;
     unsigned n_levels;

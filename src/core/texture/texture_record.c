@@ -346,8 +346,6 @@ CUresult ct_texture_record_sampler(const CUDA_RESOURCE_DESC *resource, const CUD
         record->flags &= ~(unsigned)PTX2SPV_TEXTURE_SRGB;
     if (record->flags & PTX2SPV_TEXTURE_SEAMLESS && !(record->flags & PTX2SPV_TEXTURE_CUBE))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "seamless filtering of a texture that is no cube");
-    if (record->flags & PTX2SPV_TEXTURE_SEAMLESS && record->flags & PTX2SPV_TEXTURE_LINEAR)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "linear filtering across the edges of cubes (CU_TRSF_SEAMLESS_CUBEMAP) is not supported");
     set_addresses(texture, record);
     set_borders(texture, record);
     record->level_bias = texture->mipmapLevelBias;

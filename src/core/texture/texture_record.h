@@ -11,7 +11,7 @@ CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOU
 /* Restricts the levels and layers to those of a view. INVALID_VALUE: it does not fit the resource. */
 CUresult ct_texture_record_view(const CUDA_RESOURCE_VIEW_DESC *view, struct ptx2spv_texture *record);
 /* How the texels are read. As in NVIDIA's driver, linear filtering of integers and sRGB of other texels than 8-bit integers have no effect.
- * INVALID_VALUE: seamless filtering of a texture that is no cube; NOT_SUPPORTED: of a cube. */
+ * INVALID_VALUE: seamless filtering of a texture that is no cube. */
 CUresult ct_texture_record_sampler(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, struct ptx2spv_texture *record);
 
 #endif

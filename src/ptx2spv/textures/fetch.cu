@@ -163,8 +163,12 @@ INLINE float floor_of(float x)
     return __builtin_floorf(x);
 }
 
+#define ADDRESS_BEYOND 4 /* an address mode for cubes: indices beyond the edges remain */
+
 INLINE int index_of(int i, u32 size, u32 mode)
 {
+    if (mode == ADDRESS_BEYOND)
+        return i;
     const int wrapped = i < 0 ? i + (int)size : i - (int)size, clamped = i < 0 ? 0 : (int)size - 1;
     const int outside = mode == PTX2SPV_TEXTURE_BORDER ? -1 : mode == PTX2SPV_TEXTURE_WRAP ? wrapped : clamped;
 
@@ -196,11 +200,66 @@ INLINE struct axis place(float x, u32 size, u32 mode, bool is_scaled, bool linea
     return axis;
 }
 
+struct coordinates {
+    float x, y, z;
+    u32 slice; /* layer; cubes: the number of the cube */
+};
+
+enum geometry { LINE, LINES /* layers of them */, PLANE, VOLUME, CUBE };
+
+INLINE u32 clamp_slice(u32 slice, u32 n)
+{
+    return slice < n ? slice : n - 1;
+}
+
+/* ---- cubes ---- */
+
+INLINE float reciprocal(float x)
+{
+    float y;
+
+    asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* The face of a cube that a direction points to, and the coordinates there (Programming Guide, "Cubemap Textures"). */
+INLINE u32 find_face(struct coordinates *at)
+{
+    const float x = at->x == at->x ? at->x : 0.0f, y = at->y == at->y ? at->y : 0.0f, z = at->z == at->z ? at->z : 0.0f;
+    const float ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
+    const u32 axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0; /* on an edge, as NVIDIA's GPUs choose */
+    const float major = axis == 0 ? x : axis == 1 ? y : z;
+    const bool negative = major < 0.0f;
+    const float s = axis == 0 ? (negative ? z : -z) : axis == 1 ? x : (negative ? -x : x);
+    const float t = axis == 1 ? (negative ? -z : z) : -y;
+    const float unit = reciprocal(__builtin_fabsf(major));
+
+    at->x = (s * unit + 1.0f) * 0.5f;
+    at->y = (t * unit + 1.0f) * 0.5f;
+    return 2 * axis + negative;
+}
+
+/* The texel beyond an edge of a face, in the face that it belongs to: the texel next to the edge in the same row or column. */
+INLINE void cross_edge(int *x, int *y, int *slice, u32 side)
+{
+    const u32 face = (u32)*slice % 6;
+    const float unit = reciprocal((float)side), beyond = 1.0001f;
+    const float inner_s = (float)(2 * *x + 1) * unit - 1.0f, inner_t = (float)(2 * *y + 1) * unit - 1.0f;
+    const float s = *x < 0 ? -beyond : (u32)*x >= side ? beyond : inner_s, t = *y < 0 ? -beyond : (u32)*y >= side ? beyond : inner_t;
+    const float sign = face & 1 ? -1.0f : 1.0f;
+    struct coordinates at = {face < 2 ? sign : face < 4 ? s : sign * s, face < 2 || face > 3 ? -t : sign, face < 2 ? -sign * s : face < 4 ? sign * t : sign, 0};
+
+    *slice += (int)(find_face(&at) - face);
+    *x = (int)clamp_slice((u32)floor_of(at.x * (float)side), side);
+    *y = (int)clamp_slice((u32)floor_of(at.y * (float)side), side);
+}
+
 /* ---- one level ---- */
 
 struct cell {
     struct axis x, y, z;
     u32 dimensions; /* that the cell extends in: a constant */
+    u32 cube_side;  /* of a cube whose edges the cell may cross, the side of a face; else 0 */
 };
 
 INLINE struct axis whole(u32 index)
@@ -308,6 +367,20 @@ INLINE struct words normalize(struct words w, u32 texel)
     return w;
 }
 
+INLINE bool is_beyond(int i, u32 side)
+{
+    return (u32)i >= side;
+}
+
+/* At the corner of a cube one corner of the cell has no texel; the other three share its weight equally (measured on an H100). */
+INLINE float shared_weight(struct cell cell)
+{
+    const bool x_low = is_beyond(cell.x.low, cell.cube_side), y_low = is_beyond(cell.y.low, cell.cube_side);
+    const bool x = x_low || is_beyond(cell.x.high, cell.cube_side), y = y_low || is_beyond(cell.y.high, cell.cube_side);
+
+    return x && y ? (float)(weight_of(cell.x, !x_low) * weight_of(cell.y, !y_low)) * (1.0f / 3.0f) : 0.0f;
+}
+
 /* A fetch from a cell. The result has floats, or integers as they are. */
 INLINE struct words sample(u64 record, u64 level, struct cell cell)
 {
@@ -315,26 +388,35 @@ INLINE struct words sample(u64 record, u64 level, struct cell cell)
     const bool linear = flags & PTX2SPV_TEXTURE_LINEAR, is_srgb = flags & PTX2SPV_TEXTURE_SRGB;
     const float one = flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES ? one_of(texel) : 0.0f;
     const u32 corners = linear ? 1u << cell.dimensions : 1;
+    const float share = cell.cube_side ? shared_weight(cell) : 0.0f;
     float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, unit;
     struct words out;
 
 #pragma clang loop unroll(disable)
     for (u32 k = 0; k < corners; k++) {
-        const int x = k & 1 ? cell.x.high : cell.x.low, y = k & 2 ? cell.y.high : cell.y.low, z = k & 4 ? cell.z.high : cell.z.low;
+        int x = k & 1 ? cell.x.high : cell.x.low, y = k & 2 ? cell.y.high : cell.y.low, z = k & 4 ? cell.z.high : cell.z.low;
         u32 weight = weight_of(cell.x, k & 1);
 
         weight *= cell.dimensions > 1 ? weight_of(cell.y, k & 2) : 1;
         weight *= cell.dimensions > 2 ? weight_of(cell.z, k & 4) : 1;
+        if (cell.cube_side) {
+            const bool beyond_x = is_beyond(x, cell.cube_side), beyond_y = is_beyond(y, cell.cube_side);
+
+            if (beyond_x && beyond_y)
+                continue;
+            if (beyond_x || beyond_y)
+                cross_edge(&x, &y, &z, cell.cube_side);
+        }
         out = fetch_texel(record, level, x, y, z, texel);
         if (one != 0.0f && (x | y | z) >= 0)
             out = is_srgb ? decode(out) : linear ? convert(out, one) : normalize(out, texel);
         if (!linear)
             return out;
-        if (!weight)
+        if (!weight && share == 0.0f)
             continue;
 #pragma unroll
         for (u32 c = 0; c < 4; c++)
-            sum[c] += (float)weight * bits_of(out.v[c]);
+            sum[c] += ((float)weight + share) * bits_of(out.v[c]);
     }
     unit = cell.dimensions == 1 ? 256.0f : cell.dimensions == 2 ? 65536.0f : 16777216.0f;
 #pragma unroll
@@ -347,36 +429,6 @@ INLINE struct words sample(u64 record, u64 level, struct cell cell)
 }
 
 /* ---- geometries ---- */
-
-struct coordinates {
-    float x, y, z;
-    u32 slice; /* layer; cubes: the number of the cube */
-};
-
-enum geometry { LINE, LINES /* layers of them */, PLANE, VOLUME, CUBE };
-
-/* The face of a cube that a direction points to, and the coordinates there (Programming Guide, "Cubemap Textures"). */
-INLINE u32 find_face(struct coordinates *at)
-{
-    const float x = at->x == at->x ? at->x : 0.0f, y = at->y == at->y ? at->y : 0.0f, z = at->z == at->z ? at->z : 0.0f;
-    const float ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
-    const u32 axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0; /* on an edge, as NVIDIA's GPUs choose */
-    const float major = axis == 0 ? x : axis == 1 ? y : z;
-    const bool negative = major < 0.0f;
-    const float s = axis == 0 ? (negative ? z : -z) : axis == 1 ? x : (negative ? -x : x);
-    const float t = axis == 1 ? (negative ? -z : z) : -y;
-    float reciprocal;
-
-    asm("rcp.approx.f32 %0, %1;" : "=f"(reciprocal) : "f"(__builtin_fabsf(major)));
-    at->x = (s * reciprocal + 1.0f) * 0.5f;
-    at->y = (t * reciprocal + 1.0f) * 0.5f;
-    return 2 * axis + negative;
-}
-
-INLINE u32 clamp_slice(u32 slice, u32 n)
-{
-    return slice < n ? slice : n - 1;
-}
 
 INLINE struct words blend(struct words a, struct words b, u32 weight)
 {
@@ -393,18 +445,22 @@ INLINE struct words sample_level(u64 record, u32 number, enum geometry geometry,
     const bool linear = MEMBER32(record, flags) & PTX2SPV_TEXTURE_LINEAR;
     const u32 depth = LEVEL32(level, depth);
     struct words out;
-    struct cell cell = {whole(0), whole(0), whole(0), geometry <= LINES ? 1u : geometry == VOLUME ? 3u : 2u};
+    struct cell cell = {whole(0), whole(0), whole(0), geometry <= LINES ? 1u : geometry == VOLUME ? 3u : 2u, 0};
+    const bool crosses = geometry == CUBE && linear && MEMBER32(record, flags) & PTX2SPV_TEXTURE_SEAMLESS;
     u32 modes[3];
 
     is_scaled = is_scaled || !(MEMBER32(record, flags) & PTX2SPV_TEXTURE_NORMALIZED_COORDINATES);
 #pragma unroll
     for (u32 i = 0; i < 3; i++)
-        modes[i] = geometry == CUBE ? PTX2SPV_TEXTURE_CLAMP : read32(record + offsetof(struct ptx2spv_texture, address) + 4 * i);
+        modes[i] = crosses            ? ADDRESS_BEYOND
+                   : geometry == CUBE ? PTX2SPV_TEXTURE_CLAMP
+                                      : read32(record + offsetof(struct ptx2spv_texture, address) + 4 * i);
     if (geometry == CUBE) {
         const u32 cube = clamp_slice(at.slice, depth / 6);
 
         at.slice = find_face(&at) + 6 * cube;
         is_scaled = false;
+        cell.cube_side = crosses ? LEVEL32(level, width) : 0;
     }
     cell.x = place(at.x, LEVEL32(level, width), modes[0], is_scaled, linear);
     if (geometry > LINES)
