@@ -189,11 +189,12 @@ static void queries_compile(void **state)
 static void other_forms_are_refused(void **state)
 {
     static const char *const unsupported[] = {
-        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[t,{f0,f1}];",          /* a texture reference */
-        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{r0,r1};", /* an offset */
-        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],f3;",      /* a depth to compare with */
-        "tex.2dms.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r0,r1,r1}];", /* several samples */
-        "tex.2d.v2.f16x2.f32 {r0,r1},[d1,{f0,f1}];",             /* halves */
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[t,{f0,f1}];",           /* a texture reference */
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{r0,r1};",  /* an offset */
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],f3;",       /* a depth to compare with */
+        "tex.2dms.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r0,r1,r1}];",  /* several samples */
+        "tex.2d.v2.f16x2.f32 {r0,r1},[d1,{f0,f1}];",              /* halves */
+        "tex.level.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}],f3;", /* a level at integer coordinates */
         "tex.grad.cube.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f3}],{f0,f1,f2,f3},{f0,f1,f2,f3};",
     };
 

@@ -187,9 +187,11 @@ static bool has_valid_types(const struct ptx_instruction *insn, struct ct_textur
     if (out->kind == CT_TEXTURE_QUERY)
         return true;
     if (out->kind < CT_SURFACE_LOAD) {
-        if (out->kind == CT_TEXTURE_BASE && insn->n_types > 1 && insn->types[1] == PTX_S32)
+        if (insn->n_types != 2 || ptx_type_bits(out->type) != 32 || out->type == PTX_F16X2 || out->vector != 4)
+            return false;
+        if (out->kind == CT_TEXTURE_BASE && insn->types[1] == PTX_S32)
             out->kind = CT_TEXTURE_TEXEL;
-        return insn->n_types == 2 && ptx_type_bits(out->type) == 32 && out->type != PTX_F16X2 && out->vector == 4;
+        return insn->types[1] == (out->kind == CT_TEXTURE_TEXEL ? PTX_S32 : PTX_F32);
     }
     out->vector = out->vector ? out->vector : 1;
     return insn->n_types == 1 && out->vector * ptx_type_bits(out->type) <= 128;
