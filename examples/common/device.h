@@ -54,6 +54,8 @@ extern const __device__ cuttle_sreg_nctaid gridDim;
 
 static __device__ __forceinline__ float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 static __device__ __forceinline__ double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
+static __device__ __forceinline__ float fminf(float a, float b) { return __nvvm_fmin_f(a, b); }
+static __device__ __forceinline__ float fmaxf(float a, float b) { return __nvvm_fmax_f(a, b); }
 static __device__ __forceinline__ float rsqrtf(float a) { return __nvvm_rsqrt_approx_f(a); }
 static __device__ __forceinline__ double sqrt(double a) { return __nvvm_sqrt_rn_d(a); }
 /* clang-format on */
