@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texture fetches and accesses to surfaces in generated code (CUDA C++ Programming Guide, "Texture Fetching"; PTX ISA, "Texture
  * Instructions", "Surface Instructions"). build_texture.c calls these functions; the records that they read are those of struct
- * ptx2spv_texture. fetch.ptx, which is part of the library, is made of this file by ci/texture_functions.
+ * ptx2spv_texture. fetch_text.h, their PTX, is made of this file by ci/texture_functions.
  *
  * A fetch of a level is a sum over the corners of a cell: one corner for point sampling, 2, 4 or 8 for linear filtering. The weights have
  * 8 bits after the point, as in NVIDIA's texture units. There is one loop over the corners, so that the code that unpacks texels exists

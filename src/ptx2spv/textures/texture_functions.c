@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define PREFIX "__cuttle_"
-#define FIRST_FUNCTION ".weak .func" /* in fetch.ptx; what precedes the first one belongs to all */
+#define FIRST_FUNCTION ".weak .func" /* in fetch_text.h; what precedes the first one belongs to all */
 
 /* ---- names ---- */
 
@@ -76,7 +76,7 @@ void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx
 
 /* ---- definitions ---- */
 
-/* Where the definition of a function begins in fetch.ptx. */
+/* Where the definition of a function begins in the text. */
 static const char *find_definition_or_null(const char *name)
 {
     const size_t length = strlen(name);
