@@ -60,7 +60,13 @@ CUresult ct_vk_recording_create(struct ct_backend_device *device, struct ct_reco
 
 CUresult ct_vk_recording_launch(struct ct_recording *recording, const struct ct_launch *launch)
 {
-    return ct_vk_record_launch(recording->device, recording->commands, launch, recording->bound);
+    const struct ptx2spv_kernel_info *info = ct_vk_kernel_info(launch->kernel);
+    struct ct_launch placed = *launch;
+    CUresult r = CUDA_SUCCESS;
+
+    if (info->params_in_buffer)
+        r = ct_vk_recorded_params_add(recording->device, &recording->params, launch->params, info->param_bytes, &placed.params_address);
+    return r == CUDA_SUCCESS ? ct_vk_record_launch(recording->device, recording->commands, &placed, recording->bound) : r;
 }
 
 /* There are only launches, which access memory by addresses. */

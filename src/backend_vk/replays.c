@@ -18,6 +18,7 @@ void ct_vk_recording_destroy(struct ct_recording *recording)
     device = recording->device;
     if (recording->pool)
         device->vk.vkDestroyCommandPool(device->handle, recording->pool, NULL); /* frees the command buffer */
+    ct_vk_recorded_params_finish(&recording->params);
     free(recording->bound);
     free(recording);
 }

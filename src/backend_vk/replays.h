@@ -3,6 +3,7 @@
 #ifndef CT_VK_REPLAYS_H
 #define CT_VK_REPLAYS_H
 
+#include "recorded_params.h"
 #include "vk.h"
 
 struct ct_vk_bound;
@@ -13,7 +14,8 @@ struct ct_recording {
     VkCommandBuffer commands;
     atomic_uint references;
     struct ct_vk_bound *bound; /* while it is being recorded */
-    uint64_t time_ns;          /* CT_VK_REPLAYS_NS: unknown, or longer. Guarded by the scheduler's lock */
+    struct ct_vk_recorded_params params;
+    uint64_t time_ns; /* CT_VK_REPLAYS_NS: unknown, or longer. Guarded by the scheduler's lock */
 };
 void ct_vk_recording_destroy(struct ct_recording *recording); /* releases a reference; takes NULL */
 

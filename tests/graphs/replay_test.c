@@ -467,6 +467,83 @@ static void kernels_with_shared_memory(void **state)
     ok(cuModuleUnload(module));
 }
 
+/* data[i] = data[i] * 3 + terms[i % 1000]: more parameters than a device with Vulkan has push constants. */
+static const char ptx_wide[] =
+    PTX_HEADER ".visible .entry wide(.param .u64 data, .param .align 4 .b8 terms[4000])\n{\n.reg .b32 %r<6>;\n.reg .b64 %d<4>;\n"
+               "ld.param.u64 %d1, [data];\nmov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %ntid.x;\nmov.u32 %r3, %tid.x;\n"
+               "mad.lo.u32 %r1, %r1, %r2, %r3;\nmul.wide.u32 %d2, %r1, 4;\nadd.u64 %d1, %d1, %d2;\nmov.b64 %d3, terms;\n"
+               "add.u64 %d3, %d3, %d2;\nld.param.u32 %r4, [%d3];\nld.global.u32 %r5, [%d1];\nmad.lo.u32 %r5, %r5, 3, %r4;\n"
+               "st.global.u32 [%d1], %r5;\nret;\n}\n";
+
+struct wide {
+    CUdeviceptr data;
+    uint32_t terms[COUNT];
+    void *list[2];
+};
+
+static CUDA_KERNEL_NODE_PARAMS wide_params(CUfunction kernel, CUdeviceptr data, uint32_t term, struct wide *out)
+{
+    out->data = data;
+    for (uint32_t i = 0; i < COUNT; i++)
+        out->terms[i] = term;
+    out->list[0] = &out->data;
+    out->list[1] = out->terms;
+    return (CUDA_KERNEL_NODE_PARAMS){.func = kernel,
+                                     .gridDimX = 10,
+                                     .gridDimY = 1,
+                                     .gridDimZ = 1,
+                                     .blockDimX = COUNT / 10,
+                                     .blockDimY = 1,
+                                     .blockDimZ = 1,
+                                     .kernelParams = out->list};
+}
+
+static CUgraphNode add_wide(CUgraph graph, CUfunction kernel, const CUgraphNode *after, CUdeviceptr data, uint32_t term)
+{
+    struct wide wide;
+    const CUDA_KERNEL_NODE_PARAMS params = wide_params(kernel, data, term, &wide);
+    CUgraphNode node;
+
+    ok(cuGraphAddKernelNode(&node, graph, after, after ? 1 : 0, &params));
+    return node;
+}
+
+/* A launch that has been enqueued keeps its parameters when the graph gets others. */
+static void kernels_with_many_parameters(void **state)
+{
+    CUdeviceptr data = allocate(1);
+    CUgraphNode nodes[NODES];
+    CUgraphExec exec;
+    CUfunction kernel;
+    CUmodule module;
+    CUgraph graph;
+    uint32_t expected = 1;
+
+    (void)state;
+    ok(cuModuleLoadData(&module, ptx_wide));
+    ok(cuModuleGetFunction(&kernel, module, "wide"));
+    ok(cuGraphCreate(&graph, 0));
+    for (unsigned i = 0; i < NODES; i++)
+        nodes[i] = add_wide(graph, kernel, i ? &nodes[i - 1] : NULL, data, i);
+    exec = instantiate(graph);
+    for (uint32_t round = 0; round < 4; round++) {
+        struct wide wide;
+        const CUDA_KERNEL_NODE_PARAMS params = wide_params(kernel, data, 1000 + round, &wide);
+
+        ok(cuGraphLaunch(exec, NULL));
+        ok(cuGraphExecKernelNodeSetParams(exec, nodes[NODES - 1], &params));
+        for (unsigned i = 0; i + 1 < NODES; i++)
+            expected = expected * 3 + i;
+        expected = expected * 3 + (round ? 1000 + round - 1 : NODES - 1);
+    }
+    ok(cuGraphExecDestroy(exec)); /* while it runs */
+    ok(cuCtxSynchronize());
+    all_are(data, expected);
+    ok(cuGraphDestroy(graph));
+    ok(cuModuleUnload(module));
+    ok(cuMemFree(data));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -479,6 +556,7 @@ int main(void)
         cmocka_unit_test(contexts_are_destroyed),
         cmocka_unit_test(kernels_that_take_long),
         cmocka_unit_test(kernels_with_shared_memory),
+        cmocka_unit_test(kernels_with_many_parameters),
     };
 
     return cmocka_run_group_tests_name("replays of graphs", tests, graphs_set_up, graphs_tear_down);

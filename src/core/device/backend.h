@@ -263,7 +263,7 @@ struct ct_launch {
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared_bytes;
     uint32_t slice_blocks;   /* with info.shared_in_memory: at most this many blocks, consecutive ones, run at the same time */
-    const void *params;      /* info.param_bytes bytes, copied during the call; unused with params_in_buffer */
+    const void *params;      /* info.param_bytes bytes, copied during the call; with params_in_buffer queues ignore them */
     uint64_t params_address; /* with params_in_buffer: a CUDA address, valid until the launch's point is complete */
     ct_devaddr image, fault; /* as in struct ptx2spv_system_block; the image may also be a CUDA address */
 };
@@ -386,7 +386,8 @@ struct ct_recording_calls {
     void (*destroy)(struct ct_recording *recording); /* queues may still replay it; takes NULL */
 
     /* Recording, by one thread. Launches with no barrier between them may run in any order, or at the same time; those behind a barrier see
-     * the writes of those before it. The launch has a variant, and no parameters in a buffer. */
+     * the writes of those before it. The launch has a variant; with params_in_buffer its parameters are copied as well, and its
+     * params_address is not used. */
     CUresult (*launch)(struct ct_recording *recording, const struct ct_launch *launch);
     void (*barrier)(struct ct_recording *recording);
     CUresult (*finish)(struct ct_recording *recording); /* nothing is recorded afterwards */

@@ -348,8 +348,7 @@ static bool fits_into_a_recording(const struct ct_launch_shape *shape)
 
 bool ct_launch_is_recordable(const struct ct_launch_command *command, const struct ct_context *context)
 {
-    return command->function->module->context == context && command->variant && !command->runs->info.params_in_buffer &&
-           fits_into_a_recording(&command->shape);
+    return command->function->module->context == context && command->variant && fits_into_a_recording(&command->shape);
 }
 
 CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command,
