@@ -13,6 +13,7 @@ struct hand_launch {
     const char *kernel;
     unsigned buffers[HAND_BUFFERS], n_buffers;
     uint32_t groups[2], local[2];
+    unsigned times; /* launches in a row, each behind the end of the one before */
     struct {
         uint32_t n;
         float x;
@@ -23,8 +24,8 @@ struct hand_api {
     const char *name;
     void (*open)(void);
     unsigned (*buffer)(const void *data, size_t size_bytes); /* data NULL: zeros */
-    void (*prepare)(const struct hand_launch *launch);       /* sets the kernel that `run` launches */
-    void (*run)(void);                                       /* launches the kernel and waits */
+    void (*prepare)(const struct hand_launch *launch);       /* sets what `run` launches */
+    void (*run)(void);                                       /* launches it and waits */
     void (*read)(unsigned buffer, void *data, size_t size_bytes);
     void (*close)(void);
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares CUDA kernels run by Cuttle with the same kernels written by hand for the underlying API: GLSL for Vulkan, OpenCL C for OpenCL. Both
+/* Compares CUDA kernels run by Cuttle with the same kernels written by hand for the underlying API: GLSL for Vulkan, OpenCL C for OpenCL, and
+ * graphs of kernels in a row with command buffers that have barriers between their dispatches. Both
  * run alternately in one process on one device; times include launch and wait. The minimum of each is printed, and results are compared.
  *   bench_handwritten vulkan|opencl [ROUNDS [KERNEL]]
  * With CUTTLE_MATH=fast Cuttle uses the driver's own operations, as the handwritten kernels do. */
@@ -15,7 +16,7 @@
 #define SOFTENING 1e-3f
 
 /* Words of copies, rows of matrices, bodies, and words of sums: about 10 to 100 ms on two CPU cores. */
-enum { COPY_SIZE = 1 << 24, SGEMM_SIZE = 512, NBODY_SIZE = 4096, REDUCTION_SIZE = 1 << 24, REDUCTION_BLOCKS = 256 };
+enum { COPY_SIZE = 1 << 24, SGEMM_SIZE = 512, NBODY_SIZE = 4096, REDUCTION_SIZE = 1 << 24, REDUCTION_BLOCKS = 256, ROW_SIZE = 4096 };
 
 static const char copy_ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry copy(.param .u64 in, .param .u64 out, .param .u32 n)\n{\n"
@@ -30,8 +31,9 @@ static const struct comparison {
     size_t words[HAND_BUFFERS]; /* the last is the result */
     unsigned groups[2], local[2];
     float x;
+    unsigned row; /* kernels of a graph, each behind the one before; 0: a single launch */
 } comparisons[] = {
-    {"copy", "copy", NULL, COPY_SIZE, {COPY_SIZE, COPY_SIZE}, {COPY_SIZE / BLOCK, 1}, {BLOCK, 1}, 0},
+    {"copy", "copy", NULL, COPY_SIZE, {COPY_SIZE, COPY_SIZE}, {COPY_SIZE / BLOCK, 1}, {BLOCK, 1}, 0, 0},
     {"sgemm",
      "matrix_multiply",
      "matrix_multiply",
@@ -39,9 +41,12 @@ static const struct comparison {
      {SGEMM_SIZE * SGEMM_SIZE, SGEMM_SIZE *SGEMM_SIZE, SGEMM_SIZE *SGEMM_SIZE},
      {SGEMM_SIZE / 64, SGEMM_SIZE / 64},
      {16, 16},
+     0,
      0},
-    {"nbody", "nbody_f32", "nbody", NBODY_SIZE, {4 * NBODY_SIZE, 3 * NBODY_SIZE}, {NBODY_SIZE / BLOCK, 1}, {BLOCK, 1}, SOFTENING},
-    {"reduction", "reduction", "reduction", REDUCTION_SIZE, {REDUCTION_SIZE, REDUCTION_BLOCKS}, {REDUCTION_BLOCKS, 1}, {BLOCK, 1}, 0},
+    {"nbody", "nbody_f32", "nbody", NBODY_SIZE, {4 * NBODY_SIZE, 3 * NBODY_SIZE}, {NBODY_SIZE / BLOCK, 1}, {BLOCK, 1}, SOFTENING, 0},
+    {"reduction", "reduction", "reduction", REDUCTION_SIZE, {REDUCTION_SIZE, REDUCTION_BLOCKS}, {REDUCTION_BLOCKS, 1}, {BLOCK, 1}, 0, 0},
+    {"copy", "copy", NULL, ROW_SIZE, {ROW_SIZE, ROW_SIZE}, {ROW_SIZE / BLOCK, 1}, {BLOCK, 1}, 0, 10},
+    {"copy", "copy", NULL, ROW_SIZE, {ROW_SIZE, ROW_SIZE}, {ROW_SIZE / BLOCK, 1}, {BLOCK, 1}, 0, 1000},
 };
 
 void hand_fail(const char *what, int code)
@@ -57,6 +62,7 @@ struct sides {
     CUfunction function;
     CUdeviceptr memory[HAND_BUFFERS];
     unsigned n_buffers;
+    CUgraphExec row; /* of a comparison with a row */
 };
 
 static float *make_values(size_t n)
@@ -97,18 +103,54 @@ static void make_buffers(const struct comparison *c, const struct hand_api *api,
     }
 }
 
+struct params {
+    unsigned n;
+    float x;
+    void *list[HAND_BUFFERS + 2]; /* x is ignored for kernels without this parameter */
+};
+
+static void set_params(const struct comparison *c, struct sides *sides, struct params *out)
+{
+    out->n = c->n;
+    out->x = c->x;
+    for (unsigned i = 0; i < sides->n_buffers; i++)
+        out->list[i] = &sides->memory[i];
+    out->list[sides->n_buffers] = &out->n;
+    out->list[sides->n_buffers + 1] = &out->x;
+}
+
+static void make_row(const struct comparison *c, struct sides *sides)
+{
+    struct params params;
+    const CUDA_KERNEL_NODE_PARAMS node = {.func = sides->function,
+                                          .gridDimX = c->groups[0],
+                                          .gridDimY = c->groups[1],
+                                          .gridDimZ = 1,
+                                          .blockDimX = c->local[0],
+                                          .blockDimY = c->local[1],
+                                          .blockDimZ = 1,
+                                          .kernelParams = params.list};
+    CUgraphNode last;
+    CUgraph graph;
+
+    set_params(c, sides, &params);
+    CHECK(cuGraphCreate(&graph, 0));
+    for (unsigned i = 0; i < c->row; i++)
+        CHECK(cuGraphAddKernelNode(&last, graph, i ? &last : NULL, i ? 1 : 0, &node));
+    CHECK(cuGraphInstantiate(&sides->row, graph, 0));
+    CHECK(cuGraphDestroy(graph));
+}
+
 static double time_cuda(const struct comparison *c, struct sides *sides)
 {
     const double start = now_us();
-    unsigned n = c->n;
-    float x = c->x;
-    void *params[HAND_BUFFERS + 2];
+    struct params params;
 
-    for (unsigned i = 0; i < sides->n_buffers; i++)
-        params[i] = &sides->memory[i];
-    params[sides->n_buffers] = &n;
-    params[sides->n_buffers + 1] = &x; /* ignored for kernels without this parameter */
-    CHECK(cuLaunchKernel(sides->function, c->groups[0], c->groups[1], 1, c->local[0], c->local[1], 1, 0, NULL, params, NULL));
+    set_params(c, sides, &params);
+    if (c->row)
+        CHECK(cuGraphLaunch(sides->row, NULL));
+    else
+        CHECK(cuLaunchKernel(sides->function, c->groups[0], c->groups[1], 1, c->local[0], c->local[1], 1, 0, NULL, params.list, NULL));
     CHECK(cuCtxSynchronize());
     return now_us() - start;
 }
@@ -145,13 +187,18 @@ static double difference(const struct comparison *c, const struct hand_api *api,
 
 static bool compare(const struct comparison *c, const char *style, const char *suffix, const struct hand_api *api, unsigned rounds)
 {
-    struct hand_launch launch = {
-        .kernel = c->hand, .groups = {c->groups[0], c->groups[1]}, .local = {c->local[0], c->local[1]}, .scalars = {c->n, c->x}};
+    struct hand_launch launch = {.kernel = c->hand,
+                                 .groups = {c->groups[0], c->groups[1]},
+                                 .local = {c->local[0], c->local[1]},
+                                 .times = c->row ? c->row : 1,
+                                 .scalars = {c->n, c->x}};
     double cuda = 1e30, hand = 1e30;
     struct sides sides = {0};
 
     load(c, suffix, &sides);
     make_buffers(c, api, &sides, &launch);
+    if (c->row)
+        make_row(c, &sides);
     api->prepare(&launch);
     for (unsigned round = 0; round <= rounds; round++) {
         const double ours = time_cuda(c, &sides), theirs = time_hand(api);
@@ -162,8 +209,10 @@ static bool compare(const struct comparison *c, const char *style, const char *s
         }
     }
     const double apart = difference(c, api, &sides, &launch);
-    printf("%-10s %-6s %10.3f ms, by hand %10.3f ms, ratio %6.3f%s\n", c->hand, style, cuda * 1e-3, hand * 1e-3, hand / cuda,
-           apart > 1e-4 ? "  RESULTS DIFFER" : "");
+    printf("%4u x %-10s %-6s %10.3f ms, by hand %10.3f ms, ratio %6.3f%s\n", launch.times, c->hand, style, cuda * 1e-3, hand * 1e-3,
+           hand / cuda, apart > 1e-4 ? "  RESULTS DIFFER" : "");
+    if (c->row)
+        CHECK(cuGraphExecDestroy(sides.row));
     CHECK(cuModuleUnload(sides.module));
     for (unsigned i = 0; i < sides.n_buffers; i++)
         CHECK(cuMemFree(sides.memory[i]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the shaders *.comp on the first Vulkan device, as a native program would: storage buffers in a descriptor set, push constants,
- * a command buffer that is recorded once. */
+ * a command buffer that is recorded once, with barriers between launches in a row. */
 #define VK_NO_PROTOTYPES
 #define VOLK_IMPLEMENTATION
 #include <volk.h>
@@ -188,13 +188,21 @@ static void record(const struct hand_launch *launch)
     const VkCommandBufferAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = pool, .commandBufferCount = 1};
     const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+    const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                     .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
+                                     .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
 
     must(vkAllocateCommandBuffers(device, &info, &commands), "vkAllocateCommandBuffers");
     must(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
     vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, current.pipeline);
     vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, current.layout, 0, 1, &current.set, 0, NULL);
     vkCmdPushConstants(commands, current.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof launch->scalars, &launch->scalars);
-    vkCmdDispatch(commands, launch->groups[0], launch->groups[1], 1);
+    for (unsigned i = 0; i < launch->times; i++) {
+        if (i)
+            vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0, 1, &barrier, 0,
+                                 NULL, 0, NULL);
+        vkCmdDispatch(commands, launch->groups[0], launch->groups[1], 1);
+    }
     must(vkEndCommandBuffer(commands), "vkEndCommandBuffer");
 }
 
