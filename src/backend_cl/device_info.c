@@ -296,7 +296,7 @@ static void fill_capabilities(const struct subject *subject, const struct ct_cl_
     info->maps_host = true; /* only devices with fine-grained SVM are listed */
     info->can_import_host = info->pageable_access = info->import_read_only = any_host_memory;
     info->virtual_memory = any_host_memory ? CT_VIRTUAL_PAGES : CT_VIRTUAL_NONE;
-    info->virtual_memory_fd = info->memory_fd = any_host_memory;
+    info->virtual_aliases = info->virtual_memory_fd = info->memory_fd = any_host_memory;
     info->timestamps = true;
     info->images = (struct ct_image_limits){PLAIN_SIDE, PLAIN_SIDE, PLAIN_SIDE_3D, PLAIN_SIDE, PLAIN_LAYERS, PLAIN_LAYERS / 6 * 6};
     info->timestamp_period_ns = (double)number(subject, CL_DEVICE_PROFILING_TIMER_RESOLUTION);

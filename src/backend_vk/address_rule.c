@@ -348,6 +348,7 @@ static void choose_virtual_memory(const struct ct_vk_physical *physical, struct 
         info->virtual_memory = CT_VIRTUAL_SPARSE;
     else if (info->kind == CT_DEVICE_CPU && info->can_import_host && info->address_rule != CT_ADDRESS_OWN)
         info->virtual_memory = CT_VIRTUAL_PAGES;
+    info->virtual_aliases = info->virtual_memory == CT_VIRTUAL_PAGES || physical->features.core.features.sparseResidencyAliased;
     info->virtual_memory_fd =
         info->virtual_memory == CT_VIRTUAL_PAGES || (info->virtual_memory == CT_VIRTUAL_SPARSE && ct_vk_shares_ranges(physical, info));
     info->driver_pages = info->virtual_memory == CT_VIRTUAL_PAGES && ct_vk_export_types(physical);

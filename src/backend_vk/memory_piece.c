@@ -39,10 +39,15 @@ bool ct_vk_choose_type(const VkPhysicalDeviceMemoryProperties *memory, uint32_t 
     return best >= 0;
 }
 
-/* RADV of Mesa 26 on GFX10 and newer reserves addresses with bit 46 set for sparse residency, and grants them to such buffers only. */
-static VkBufferCreateFlags sparse_flags(uint64_t address)
+/* RADV of Mesa 26 on GFX10 and newer reserves addresses with bit 46 set for sparse residency, and grants them to such buffers only. Without the
+ * flag for aliases NVIDIA's driver (580, H100) runs a fill at one address before a copy from another one of the same memory has ended. */
+static VkBufferCreateFlags sparse_flags(const struct ct_backend_device *device, const struct ct_vk_piece_plan *plan)
 {
-    return VK_BUFFER_CREATE_SPARSE_BINDING_BIT | (address >> 46 & 1 ? VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT : 0);
+    const bool resident = plan->residency || plan->chosen_address >> 46 & 1;
+    const bool aliased = plan->unbound && device->physical->features.core.features.sparseResidencyAliased;
+
+    return VK_BUFFER_CREATE_SPARSE_BINDING_BIT | (resident ? VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT : 0) |
+           (aliased ? VK_BUFFER_CREATE_SPARSE_ALIASED_BIT : 0);
 }
 
 CUresult ct_vk_buffer_create(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, VkBuffer *out)
@@ -60,7 +65,7 @@ CUresult ct_vk_buffer_create(struct ct_backend_device *device, const struct ct_v
                  : plan->sparse       ? &chosen
                                       : NULL,
         .flags = (plan->chosen_address ? VK_BUFFER_CREATE_DEVICE_ADDRESS_CAPTURE_REPLAY_BIT : 0) |
-                 (plan->sparse ? sparse_flags(plan->chosen_address) : 0) | (plan->residency ? VK_BUFFER_CREATE_SPARSE_RESIDENCY_BIT : 0),
+                 (plan->sparse ? sparse_flags(device, plan) : 0),
         .size = plan->size_bytes,
         .usage = CT_VK_BUFFER_USAGE,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,

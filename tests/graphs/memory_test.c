@@ -404,6 +404,157 @@ static void memory_is_counted_and_trimmed(void **state)
     gives(CUDA_ERROR_INVALID_DEVICE, cuDeviceGraphMemTrim(99));
 }
 
+/* ---- memory that graphs share ---- */
+
+enum { SHARERS = 6, SHARED_BYTES = 32 << 20 };
+
+/* A graph that computes in temporary memory, step by step: result = value * 3^steps. */
+struct sharer {
+    CUgraphExec exec;
+    CUdeviceptr temporary, result;
+    uint32_t expected;
+};
+
+static struct sharer new_sharer(size_t bytes, uint32_t value, unsigned steps)
+{
+    struct sharer sharer = {.expected = value};
+    CUgraph graph = new_graph();
+    CUDA_MEMCPY3D copy;
+    CUgraphNode node;
+
+    ok(cuMemAlloc(&sharer.result, BYTES));
+    node = add_alloc(graph, NULL, bytes, &sharer.temporary);
+    node = add_fill(graph, node, sharer.temporary, value);
+    for (unsigned i = 0; i < steps; i++) {
+        node = add_linear(graph, &node, 1, sharer.temporary, 3, 0);
+        sharer.expected *= 3;
+    }
+    copy = copy_params(NULL, sharer.result, NULL, sharer.temporary, BYTES);
+    node = add_copy(graph, &node, 1, &copy);
+    add_free(graph, node, sharer.temporary);
+    sharer.exec = instantiate_with(graph, 0);
+    ok(cuGraphDestroy(graph));
+    return sharer;
+}
+
+static void check_sharer(const struct sharer *sharer)
+{
+    all_are(sharer->result, sharer->expected);
+    ok(cuMemsetD32(sharer->result, 0, COUNT));
+    ok(cuCtxSynchronize());
+}
+
+static void destroy_sharer(const struct sharer *sharer)
+{
+    ok(cuGraphExecDestroy(sharer->exec));
+    ok(cuMemFree(sharer->result));
+}
+
+static int device_maps_memory(void)
+{
+    CUdevice device;
+    int maps;
+
+    ok(cuCtxGetDevice(&device));
+    ok(cuDeviceGetAttribute(&maps, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, device));
+    return maps;
+}
+
+/* Graphs whose launches follow each other have the physical memory of one. */
+static void graphs_share_memory_in_turn(void **state)
+{
+    struct sharer sharers[SHARERS];
+    CUdevice device;
+
+    (void)state;
+    ok(cuCtxGetDevice(&device));
+    ok(cuDeviceGraphMemTrim(device));
+    for (unsigned i = 0; i < SHARERS; i++)
+        sharers[i] = new_sharer(SHARED_BYTES, 1 + i, 5 * i);
+    for (unsigned i = 0; i < 3 * SHARERS; i++)
+        ok(cuGraphLaunch(sharers[i % SHARERS].exec, stream));
+    ok(cuStreamSynchronize(stream));
+    if (device_maps_memory())
+        assert_true(attribute(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT) < 3 * SHARED_BYTES);
+    for (unsigned i = 0; i < SHARERS; i++) {
+        for (unsigned k = 0; k < i; k++)
+            assert_int_not_equal(sharers[i].temporary, sharers[k].temporary);
+        check_sharer(&sharers[i]);
+    }
+    ok(cuDeviceGraphMemTrim(device));
+    if (device_maps_memory())
+        assert_int_equal(attribute(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
+    launch(sharers[1].exec);
+    check_sharer(&sharers[1]);
+    for (unsigned i = 0; i < SHARERS; i++)
+        destroy_sharer(&sharers[i]);
+    ok(cuDeviceGraphMemTrim(device));
+    assert_int_equal(attribute(CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT), 0);
+}
+
+/* Memory that is still allocated belongs to one graph. */
+static void allocated_memory_is_not_shared(void **state)
+{
+    struct sharer sharer = new_sharer(SHARED_BYTES, 7, 1);
+    CUgraph graph = new_graph();
+    CUdeviceptr kept;
+    CUgraphExec exec;
+    CUgraphNode node;
+
+    (void)state;
+    node = add_alloc(graph, NULL, SHARED_BYTES, &kept);
+    add_fill(graph, node, kept, 5);
+    exec = instantiate_with(graph, 0);
+    launch(sharer.exec);
+    launch(exec);
+    launch(sharer.exec);
+    check_sharer(&sharer);
+    all_are(kept, 5);
+    ok(cuMemFree(kept));
+    launch(sharer.exec);
+    check_sharer(&sharer);
+    launch(exec);
+    destroy(graph, exec);
+    launch(sharer.exec);
+    all_are(kept, 5);
+    ok(cuMemFree(kept));
+    check_sharer(&sharer);
+    destroy_sharer(&sharer);
+}
+
+/* Launches of several sizes in several streams, which may run at the same time. */
+static void graphs_of_several_streams_share_memory(void **state)
+{
+    enum { STREAMS = 3, LAUNCHES = 120 };
+    struct sharer sharers[SHARERS];
+    CUstream streams[STREAMS];
+    uint32_t random = 1;
+
+    (void)state;
+    for (unsigned i = 0; i < STREAMS; i++)
+        ok(cuStreamCreate(&streams[i], CU_STREAM_NON_BLOCKING));
+    for (unsigned i = 0; i < SHARERS; i++)
+        sharers[i] = new_sharer((size_t)SHARED_BYTES >> i % 3, 11 + i, 10);
+    for (unsigned i = 0; i < LAUNCHES; i++) {
+        random = random * 1664525 + 1013904223;
+        ok(cuGraphLaunch(sharers[i % SHARERS].exec, streams[(random >> 24) % STREAMS]));
+        if (i % 40 < 39)
+            continue;
+        ok(cuCtxSynchronize());
+        for (unsigned k = 0; k < SHARERS; k++)
+            check_sharer(&sharers[k]);
+    }
+    ok(cuStreamDestroy(streams[0])); /* with the last launches of some graphs */
+    for (unsigned k = 0; k < SHARERS; k++)
+        launch(sharers[k].exec);
+    for (unsigned k = 0; k < SHARERS; k++)
+        check_sharer(&sharers[k]);
+    for (unsigned i = 0; i < SHARERS; i++)
+        destroy_sharer(&sharers[i]);
+    for (unsigned i = 1; i < STREAMS; i++)
+        ok(cuStreamDestroy(streams[i]));
+}
+
 /* ---- captured streams ---- */
 
 static void captured_streams_allocate(void **state)
@@ -464,6 +615,7 @@ int main(void)
         TEST(memory_is_counted_and_trimmed), /* first: no graph has memory */
         TEST(a_graph_has_temporary_memory),      TEST(memory_is_reused_behind_its_free), TEST(parameters_are_read_back),
         TEST(memory_outlives_the_launch),        TEST(memory_is_freed_at_the_launch),    TEST(another_graph_frees_the_memory),
+        TEST(graphs_share_memory_in_turn),       TEST(allocated_memory_is_not_shared),   TEST(graphs_of_several_streams_share_memory),
         TEST(launches_follow_the_free),          TEST(wrong_allocations_are_refused),    TEST(wrong_frees_are_refused),
         TEST(graphs_with_memory_are_restricted), TEST(captured_streams_allocate),        TEST(captured_streams_free_only_memory_of_graphs),
     };

@@ -99,6 +99,7 @@ struct ct_device_info {
     bool exports_dma_bufs;     /* it can also be exported as dma-bufs, and so can shareable memory without an address */
     double timestamp_period_ns;
     enum ct_virtual_memory virtual_memory;
+    bool virtual_aliases;          /* memory may be mapped at several addresses, and each sees what was written before at another one */
     bool virtual_memory_fd;        /* the memory of virtual_memory can be shared as file descriptors */
     bool driver_pages;             /* CT_VIRTUAL_PAGES: the driver allocates shared pages, so that it can import them in other processes */
     struct ct_image_limits images; /* limits of CUDA arrays */

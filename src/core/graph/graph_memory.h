@@ -2,8 +2,8 @@
 /* The memory that nodes of graphs allocate and free (CUDA C++ Programming Guide, "Graph Memory Nodes").
  *
  * The address of an allocation is fixed when its node is added. Within a graph an allocation takes over the memory of an earlier one whose
- * free node it depends on. Graphs do not share memory with each other. A graph with such nodes loses neither nodes nor edges, cannot be
- * cloned, and has one executable graph at a time. */
+ * free node it depends on. Graphs share physical memory at different addresses (core/pool/slab_mapping.h). A graph with such nodes loses
+ * neither nodes nor edges, cannot be cloned, and has one executable graph at a time. */
 #ifndef CT_CORE_GRAPH_MEMORY_H
 #define CT_CORE_GRAPH_MEMORY_H
 

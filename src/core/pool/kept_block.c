@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kept_block.h"
 
+#include "core/backing/device_open.h"
+#include "core/backing/memory_budget.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/device/device.h"
 #include "core/stream/stream_record.h"
-#include "memory_pool_blocks.h"
+#include "core/vmm/vmm.h"
+#include "slab_mapping.h"
 
 #include <stdlib.h>
 
@@ -16,6 +19,32 @@ static struct ct_device_pools *pools_of(const struct ct_kept_block *kept)
     return kept->block->slab->pool->device->pools;
 }
 
+/* Memory of this size and more is shared by blocks that are not allocated at the same time, in whole grains of CT_VMM_GRANULARITY. */
+#define LEAST_MAPPED (CT_VMM_GRANULARITY / 2)
+
+static CUresult check_size(struct ct_device *device, uint64_t size_bytes)
+{
+    uint64_t available, total;
+    CUresult r = ct_device_open(device);
+
+    if (r == CUDA_SUCCESS)
+        r = ct_budget_info(device, &available, &total);
+    if (r == CUDA_SUCCESS && size_bytes > total)
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes are more than the device has", (unsigned long long)size_bytes);
+    return r;
+}
+
+static CUresult take_block(struct ct_device *device, uint64_t size_bytes, struct ct_pool_block **out)
+{
+    CUresult r = check_size(device, size_bytes);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (size_bytes >= LEAST_MAPPED && ct_pool_block_take_mapped(device->pools->graphs, size_bytes, out) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
+    return ct_pool_block_take(device->pools->graphs, size_bytes, out);
+}
+
 CUresult ct_kept_block_create(struct ct_device *device, uint64_t size_bytes, struct ct_kept_block **out)
 {
     struct ct_kept_block *kept = calloc(1, sizeof *kept);
@@ -23,11 +52,7 @@ CUresult ct_kept_block_create(struct ct_device *device, uint64_t size_bytes, str
 
     if (!kept)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block of a graph");
-    if (size_bytes > UINT64_MAX / 2)
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes are too many", (unsigned long long)size_bytes);
-    else
-        r = ct_pool_block_take(device->pools->graphs, size_bytes, &kept->block);
-    if (r != CUDA_SUCCESS) {
+    if ((r = take_block(device, size_bytes, &kept->block)) != CUDA_SUCCESS) {
         free(kept);
         return r;
     }
@@ -150,17 +175,48 @@ static CUresult follow(struct ct_stream *stream, const struct ct_pool_wait *wait
     return r;
 }
 
+static void reclaim(struct ct_device_pools *pools)
+{
+    struct ct_pool_garbage garbage = {0};
+
+    ct_mutex_lock(&pools->lock);
+    ct_pools_reclaim_locked(pools, NULL, &garbage);
+    ct_mutex_unlock(&pools->lock);
+    ct_pool_garbage_free(pools, &garbage);
+}
+
+/* Maps memory for a block that has none of its own. */
+static CUresult map(struct ct_kept_block *kept, const struct ct_pool_wait *wait, struct ct_stream *stream)
+{
+    reclaim(pools_of(kept));
+    return ct_slab_mapping_hold(kept->block->slab, stream, wait);
+}
+
+static CUresult allocate(struct ct_kept_block *kept, const struct ct_pool_wait *wait, struct ct_stream *stream, uint64_t size_bytes)
+{
+    struct ct_pool_slab *slab = kept->block->slab;
+    uint64_t address;
+    CUresult r = follow(stream, wait);
+
+    if (r == CUDA_SUCCESS && slab->mapping)
+        r = map(kept, wait, stream);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if ((r = ct_pool_block_publish(kept->block, stream->context, size_bytes, &address)) != CUDA_SUCCESS && slab->mapping) {
+        ct_mutex_lock(&pools_of(kept)->lock);
+        ct_slab_mapping_free_locked(slab, NULL, 0);
+        ct_mutex_unlock(&pools_of(kept)->lock);
+    }
+    return r;
+}
+
 CUresult ct_kept_block_alloc(struct ct_kept_block *kept, struct ct_stream *stream, uint64_t size_bytes)
 {
     bool was_allocated;
     const struct ct_pool_wait wait = take_wait(kept, &was_allocated);
-    uint64_t address;
-    CUresult r;
+    CUresult r = was_allocated ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the memory of a graph is allocated already")
+                               : allocate(kept, &wait, stream, size_bytes);
 
-    if (was_allocated)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "the memory of a graph is allocated already");
-    else if ((r = follow(stream, &wait)) == CUDA_SUCCESS)
-        r = ct_pool_block_publish(kept->block, stream->context, size_bytes, &address);
     if (wait.stream)
         ct_object_release(&wait.stream->object);
     if (r != CUDA_SUCCESS && !was_allocated) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory pools as objects: a device's list of pools, their properties and attributes, and the reclaiming of blocks when the host waits.
  * A pool belongs to its device and not to a context; so does its memory. */
-#include "memory_pool_blocks.h"
+#include "slab_mapping.h"
 
 #include "core/device/device.h"
 #include "core/base/log.h"
@@ -58,15 +58,17 @@ CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool
 static bool trim(struct ct_device *device)
 {
     struct ct_device_pools *pools = device->pools;
-    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {0};
     bool any;
 
     ct_mutex_lock(&pools->lock);
     ct_pools_reclaim_locked(pools, NULL, &garbage);
-    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
+    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next) {
         ct_pool_shrink_locked(pool, 0, &garbage);
+        ct_pool_frames_trim_locked(pool, &garbage);
+    }
     ct_mutex_unlock(&pools->lock);
-    any = garbage.slabs != NULL;
+    any = garbage.slabs || garbage.frames;
     ct_pool_garbage_free(pools, &garbage);
     return any;
 }
@@ -76,7 +78,7 @@ static void observe(struct ct_device *device, struct ct_stream *stream, uint64_t
 {
     const struct ct_pool_wait wait = {stream, point};
     struct ct_device_pools *pools = device->pools;
-    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {0};
 
     /* the fast path of most programs; the flag is a hint, and a stale value is corrected by the next wait */
     if (!atomic_load_explicit(&pools->needs_reclaim, memory_order_relaxed))
@@ -119,7 +121,7 @@ CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools
 
 void ct_device_pools_destroy(struct ct_device_pools *pools)
 {
-    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {0};
 
     if (!pools)
         return;
@@ -232,7 +234,7 @@ CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *o
 CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool)
 {
     struct ct_device_pools *pools = pool->device->pools;
-    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {0};
     CUresult r;
 
     if (pool == pools->standard)
@@ -429,11 +431,13 @@ CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocat
 void ct_memory_pool_trim(struct ct_memory_pool *pool, uint64_t min_bytes)
 {
     struct ct_device_pools *pools = pool->device->pools;
-    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {0};
 
     ct_mutex_lock(&pools->lock);
     ct_pools_reclaim_locked(pools, NULL, &garbage);
     ct_pool_shrink_locked(pool, min_bytes, &garbage);
+    if (!min_bytes)
+        ct_pool_frames_trim_locked(pool, &garbage);
     ct_mutex_unlock(&pools->lock);
     ct_pool_garbage_free(pools, &garbage);
 }
@@ -442,7 +446,7 @@ void ct_memory_pools_forget(struct ct_context *context)
 {
     for (unsigned i = 0; i < ct_process.n_devices; i++) {
         struct ct_device_pools *pools = ct_process.devices[i].pools;
-        struct ct_pool_garbage garbage = {NULL, NULL, NULL};
+        struct ct_pool_garbage garbage = {0};
 
         ct_mutex_lock(&pools->lock);
         ct_pools_forget_locked(pools, context, &garbage);

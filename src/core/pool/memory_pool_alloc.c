@@ -9,7 +9,7 @@
 #include "core/base/log.h"
 #include "core/stream/stream_record.h"
 #include "core/memory/memory.h"
-#include "memory_pool_blocks.h"
+#include "slab_mapping.h"
 #include "core/base/process.h"
 #include "core/stream/context_streams.h"
 
@@ -130,7 +130,7 @@ static CUresult take_ordered(struct ct_memory_pool *pool, struct ct_stream *stre
                              struct ct_pool_block **out_or_null)
 {
     const struct ct_pool_request request = {.size_bytes = size_bytes, .stream = stream};
-    struct ct_pool_garbage garbage = {NULL, NULL, NULL};
+    struct ct_pool_garbage garbage = {0};
     struct ct_device_pools *pools = pool->device->pools;
     CUresult r = ct_stream_begin(stream);
 
@@ -163,6 +163,27 @@ CUresult ct_pool_block_take(struct ct_memory_pool *pool, uint64_t size_bytes, st
     return r;
 }
 
+CUresult ct_pool_block_take_mapped(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_block **out)
+{
+    struct ct_pool_block *spares[2] = {calloc(1, sizeof **spares), calloc(1, sizeof **spares)};
+    struct ct_pool_slab *slab;
+    CUresult r = spares[0] && spares[1] ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block of a memory pool");
+
+    if (r == CUDA_SUCCESS)
+        r = ct_pool_slab_create_mapped(pool, round_up(size_bytes, GRAIN_BYTES), &slab);
+    if (r != CUDA_SUCCESS) {
+        free(spares[0]);
+        free(spares[1]);
+        return r;
+    }
+    ct_mutex_lock(&pool->device->pools->lock);
+    slab->next = pool->slabs;
+    pool->slabs = slab;
+    *out = ct_pool_take_at_locked(slab, 0, size_bytes, spares);
+    ct_mutex_unlock(&pool->device->pools->lock);
+    return CUDA_SUCCESS;
+}
+
 /* Returns a stream whose reference the caller releases without the lock, or NULL. */
 static struct ct_stream *note_free_locked(struct ct_kept_block *kept, struct ct_stream *stream_or_null, uint64_t point)
 {
@@ -179,26 +200,25 @@ static struct ct_stream *note_free_locked(struct ct_kept_block *kept, struct ct_
 void ct_pool_block_free(struct ct_pool_block *block, struct ct_stream *stream_or_null, uint64_t point)
 {
     struct ct_device_pools *pools = block->slab->pool->device->pools;
+    struct ct_stream *before = NULL;
     struct ct_pool_user *user;
 
     ct_mutex_lock(&pools->lock);
-    if (block->kept) {
-        struct ct_stream *before = note_free_locked(block->kept, stream_or_null, point);
-
-        ct_mutex_unlock(&pools->lock);
-        if (before)
-            ct_object_release(&before->object);
-        return;
-    }
     user = stream_or_null ? ct_pools_user_locked(pools, stream_or_null) : NULL;
     if (stream_or_null && !user) { /* no memory to record the pending block */
         ct_mutex_unlock(&pools->lock);
         ct_stream_await(stream_or_null, point);
         ct_mutex_lock(&pools->lock);
     }
-    ct_pool_free_locked(block, user, point);
+    if (block->kept && block->slab->mapping)
+        ct_slab_mapping_free_locked(block->slab, user, point);
+    if (block->kept)
+        before = note_free_locked(block->kept, stream_or_null, point);
+    else
+        ct_pool_free_locked(block, user, point);
     ct_mutex_unlock(&pools->lock);
     atomic_store_explicit(&pools->needs_reclaim, true, memory_order_release); /* pairs with the exchange in observe */
+    ct_object_release(before ? &before->object : NULL);
 }
 
 CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *owner, uint64_t size_bytes, uint64_t *out_address)

@@ -8,6 +8,7 @@
 #include "core/backing/device_open.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
+#include "slab_mapping.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -43,6 +44,8 @@ static struct ct_pool_block **find_run(struct ct_pool_slab *slab, const struct c
     uint64_t bytes = 0;
     unsigned n_blocks = 0;
 
+    if (slab->mapping) /* for one block that keeps its address */
+        return NULL;
     for (struct ct_pool_block **link = start; *link; link = &(*link)->next) {
         if (!is_available(*link, request)) {
             start = &(*link)->next;
@@ -231,6 +234,22 @@ CUresult ct_pool_slab_create(struct ct_memory_pool *pool, uint64_t size_bytes, s
     return CUDA_SUCCESS;
 }
 
+CUresult ct_pool_slab_create_mapped(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out)
+{
+    struct ct_pool_slab *slab = make_slab(pool);
+    CUresult r = slab ? ct_device_open(pool->device) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a slab of a memory pool");
+
+    if (r == CUDA_SUCCESS)
+        r = ct_slab_mapping_create(pool->device, size_bytes, &slab->mapping, &slab->backing);
+    if (r != CUDA_SUCCESS) {
+        drop_slab(slab);
+        return r;
+    }
+    slab->size_bytes = slab->first->size_bytes = size_bytes;
+    *out = slab;
+    return CUDA_SUCCESS;
+}
+
 CUresult ct_pool_slab_import(struct ct_memory_pool *pool, const struct ct_share_name *name, struct ct_pool_slab **out)
 {
     struct ct_pool_slab *slab = make_slab(pool);
@@ -252,13 +271,22 @@ CUresult ct_pool_slab_import(struct ct_memory_pool *pool, const struct ct_share_
 static void slab_destroy(struct ct_device *device, struct ct_pool_slab *slab)
 {
     ct_share_retract(slab->share_id); /* first: other processes must not import memory that is being freed */
-    ct_backing_destroy(device->primary, &slab->backing);
+    if (slab->mapping)
+        ct_slab_mapping_destroy(slab);
+    else
+        ct_backing_destroy(device->primary, &slab->backing);
     drop_slab(slab);
 }
 
 static bool is_empty(const struct ct_pool_slab *slab)
 {
     return slab->first->state == CT_BLOCK_FREE && !slab->first->next;
+}
+
+/* Frames are counted by themselves. */
+static uint64_t reserved_bytes(const struct ct_pool_slab *slab)
+{
+    return slab->mapping ? 0 : slab->size_bytes;
 }
 
 void ct_pool_shrink_locked(struct ct_memory_pool *pool, uint64_t min_bytes, struct ct_pool_garbage *garbage)
@@ -268,14 +296,14 @@ void ct_pool_shrink_locked(struct ct_memory_pool *pool, uint64_t min_bytes, stru
     while (*link) {
         struct ct_pool_slab *slab = *link;
 
-        if (!is_empty(slab) || pool->reserved - slab->size_bytes < min_bytes) {
+        if (!is_empty(slab) || pool->reserved - reserved_bytes(slab) < min_bytes) {
             link = &slab->next;
             continue;
         }
         *link = slab->next;
         slab->next = garbage->slabs;
         garbage->slabs = slab;
-        pool->reserved -= slab->size_bytes;
+        pool->reserved -= reserved_bytes(slab);
     }
 }
 
@@ -358,9 +386,11 @@ void ct_pools_reclaim_locked(struct ct_device_pools *pools, const struct ct_pool
         return;
     for (struct ct_pool_user *user = pools->users; user; user = user->next)
         read_progress(user);
-    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
+    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next) {
         for (struct ct_pool_slab *slab = pool->slabs; slab; slab = slab->next)
             reclaim_slab(slab, wait);
+        ct_pool_frames_reclaim_locked(pool);
+    }
     drop_users(pools, garbage);
 }
 
@@ -379,9 +409,11 @@ void ct_pools_forget_locked(struct ct_device_pools *pools, struct ct_context *co
 {
     struct ct_pool_user **link = &pools->users;
 
-    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next)
+    for (struct ct_memory_pool *pool = pools->first; pool; pool = pool->next) {
         for (struct ct_pool_slab *slab = pool->slabs; slab; slab = slab->next)
             forget_blocks(slab, context);
+        ct_pool_frames_forget_locked(pool, context);
+    }
     while (*link) {
         struct ct_pool_user *user = *link;
 
@@ -422,6 +454,8 @@ void ct_pool_garbage_free(struct ct_device_pools *pools, struct ct_pool_garbage 
         garbage->slabs = slab->next;
         slab_destroy(pools->device, slab);
     }
+    ct_pool_frames_destroy(garbage->frames);
+    garbage->frames = NULL;
     while (garbage->users) {
         struct ct_pool_user *user = garbage->users;
 

@@ -54,6 +54,7 @@ struct ct_pool_slab {
     struct ct_pool_slab *next;
     struct ct_memory_pool *pool; /* the owner */
     struct ct_backing backing;
+    struct ct_slab_mapping *mapping; /* NULL: it has memory of its own (slab_mapping.h) */
     uint64_t size_bytes;
     struct ct_pool_block *first;
     uint64_t share_id;   /* the id under which other processes import it, 0: not shared */
@@ -77,7 +78,8 @@ struct ct_memory_pool {
     struct ct_pool_kind kind;
     struct ct_memory_pool *next;
     struct ct_pool_slab *slabs;
-    bool destroyed; /* has no handle any more: it is freed with its last block in use */
+    struct ct_pool_frames *frames; /* of slabs with mappings */
+    bool destroyed;                /* has no handle any more: it is freed with its last block in use */
     bool reuse[CT_REUSE_POLICIES];
     uint64_t id; /* the id for other processes; 0: it was never exported */
     uint64_t release_threshold;
@@ -106,6 +108,7 @@ struct ct_pool_garbage {
     struct ct_pool_slab *slabs;
     struct ct_pool_user *users;
     struct ct_memory_pool *pools;
+    struct ct_pool_frames *frames;
 };
 
 /* The blocks that a search accepts: FREE blocks, those whose free `stream` is ordered after, and with `any` those of its context for
@@ -128,6 +131,8 @@ void ct_pool_free_locked(struct ct_pool_block *block, struct ct_pool_user *user,
 CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool_kind *kind, bool publish, struct ct_memory_pool **out);
 /* Allocates a slab that is in no pool yet. OUT_OF_MEMORY. No lock is held. */
 CUresult ct_pool_slab_create(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out);
+/* A slab with a mapping (slab_mapping.h). Errors of ct_slab_mapping_create. */
+CUresult ct_pool_slab_create_mapped(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out);
 /* The same for a slab of another process. Errors of ct_backing_open. */
 CUresult ct_pool_slab_import(struct ct_memory_pool *pool, const struct ct_share_name *name, struct ct_pool_slab **out);
 /* The size of the block of an allocation. */
@@ -140,6 +145,8 @@ struct ct_pool_block *ct_pool_take_at_locked(struct ct_pool_slab *slab, uint64_t
                                              struct ct_pool_block *spares[2]);
 /* Takes a FREE block, if necessary of a new slab. OUT_OF_MEMORY. No lock is held. */
 CUresult ct_pool_block_take(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_block **out);
+/* Takes a block in a slab of its own, with a mapping. Errors of ct_slab_mapping_create. No lock is held. */
+CUresult ct_pool_block_take_mapped(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_block **out);
 /* Adds a block to the map of addresses, with an owner for accesses in other contexts, and returns its address. */
 CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *owner, uint64_t size_bytes, uint64_t *out_address);
 /* Frees a USED block: when `stream` has reached `point`, or at once if it is NULL. */

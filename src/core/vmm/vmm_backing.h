@@ -3,7 +3,7 @@
  * addresses as one device sees it, in which physical memory is mapped and unmapped. */
 #ifndef CT_CORE_VMM_BACKING_H
 #define CT_CORE_VMM_BACKING_H
-/* Parts: vmm_pages.c, vmm_sparse.c. */
+/* Parts: vmm_memory.c, vmm_pages.c, vmm_sparse.c. */
 
 #include "core/device/backend.h"
 #include "core/device/context.h"
@@ -54,6 +54,13 @@ extern const struct ct_vmm_implementation ct_vmm_tiles; /* for tile pools: memor
 
 /* NOT_SUPPORTED: the device has no implementation. */
 CUresult ct_vmm_implementation_of(const struct ct_device *device, const struct ct_vmm_implementation **out);
+/* Memory that is charged to the device's budget. OUT_OF_MEMORY. */
+CUresult ct_vmm_memory_create(struct ct_device *device, const struct ct_vmm_implementation *implementation, uint64_t size_bytes,
+                              bool shareable, struct ct_vmm_memory *out);
+/* The same, or spare memory, which is not shareable; and its return to the spares, or to the driver. */
+CUresult ct_vmm_memory_take(struct ct_device *device, const struct ct_vmm_implementation *implementation, uint64_t size_bytes,
+                            struct ct_vmm_memory *out);
+void ct_vmm_memory_give(const struct ct_vmm_implementation *implementation, struct ct_vmm_memory *memory);
 /* Whether the driver chooses the addresses, with the view: CPU devices that are configured to bind sparse memory, for tests. */
 bool ct_vmm_driver_places(const struct ct_device *device);
 

@@ -6,7 +6,6 @@
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/backing/memory_budget.h"
-#include "core/backing/memory_spares.h"
 #include "core/base/process.h"
 
 #include <stdlib.h>
@@ -128,18 +127,18 @@ CUmemGenericAllocationHandle ct_vmm_handle_of(const struct ct_allocated *allocat
 }
 
 /* Freed memory is cached for reuse, unless it is shareable, imported, or a tile pool. */
-static bool keep(const struct ct_allocated *allocated)
+static bool is_cacheable(const CUmemAllocationProp *properties)
 {
-    return allocated->properties.requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE && allocated->device_bytes &&
-           !ct_vmm_is_tile_pool(&allocated->properties) &&
-           ct_spares_put_physical(allocated->memory.device->spares, allocated->implementation, &allocated->memory);
+    return properties->requestedHandleTypes == CU_MEM_HANDLE_TYPE_NONE && !ct_vmm_is_tile_pool(properties);
 }
 
 static void destroy(struct ct_object *object)
 {
     struct ct_allocated *allocated = (struct ct_allocated *)object;
 
-    if (!keep(allocated)) {
+    if (is_cacheable(&allocated->properties) && allocated->device_bytes) {
+        ct_vmm_memory_give(allocated->implementation, &allocated->memory);
+    } else {
         ct_budget_give(allocated->memory.device, allocated->device_bytes);
         allocated->implementation->memory_finish(&allocated->memory);
     }
@@ -194,25 +193,6 @@ static CUresult publish(const struct ct_vmm_implementation *implementation, stru
     return r;
 }
 
-/* Returns new or cached memory, charged to the budget. */
-static CUresult create_memory(struct ct_device *device, const struct ct_vmm_implementation *implementation, uint64_t size_bytes,
-                              const CUmemAllocationProp *properties, struct ct_vmm_memory *out)
-{
-    const bool shareable = properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE;
-    CUresult r;
-
-    if (!shareable && !ct_vmm_is_tile_pool(properties) && ct_spares_take_physical(device->spares, size_bytes, out))
-        return CUDA_SUCCESS;
-    if ((r = ct_budget_take(device, size_bytes)) != CUDA_SUCCESS)
-        return r;
-    r = implementation->memory_create(device, size_bytes, shareable, out);
-    if (r == CUDA_ERROR_OUT_OF_MEMORY && ct_budget_reclaim(device))
-        r = implementation->memory_create(device, size_bytes, shareable, out);
-    if (r != CUDA_SUCCESS)
-        ct_budget_give(device, size_bytes);
-    return r;
-}
-
 /* ---- public ---- */
 
 CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_bytes, CUmemGenericAllocationHandle *out)
@@ -227,7 +207,9 @@ CUresult ct_vmm_create(const CUmemAllocationProp *properties, uint64_t size_byte
     if ((r = ct_vmm_check_properties(properties, &device)) != CUDA_SUCCESS ||
         (r = find_implementation(properties, device, &implementation)) != CUDA_SUCCESS || (r = ct_device_open(device)) != CUDA_SUCCESS)
         return r;
-    r = create_memory(device, implementation, size_bytes, properties, &memory);
+    r = is_cacheable(properties) ? ct_vmm_memory_take(device, implementation, size_bytes, &memory)
+                                 : ct_vmm_memory_create(device, implementation, size_bytes,
+                                                        properties->requestedHandleTypes != CU_MEM_HANDLE_TYPE_NONE, &memory);
     return r == CUDA_SUCCESS ? publish(implementation, &memory, size_bytes, properties, out) : r;
 }
 
