@@ -66,6 +66,8 @@ static const struct ct_kernel_calls kernel_calls = {
     .create = ct_vk_kernel_create,
     .destroy = ct_vk_kernel_destroy,
     .prepare = ct_vk_kernel_prepare,
+    .variant_retain = ct_vk_variant_retain,
+    .variant_release = ct_vk_variant_release,
 };
 
 static const struct ct_queue_calls queue_calls = {

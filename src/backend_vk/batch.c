@@ -56,6 +56,7 @@ static void destroy(struct ct_backend_device *device, struct ct_vk_batch *batch)
     if (batch->pool)
         device->vk.vkDestroyCommandPool(device->handle, batch->pool, NULL); /* frees the command buffer */
     free(batch->replays.list);
+    free(batch->variants.list);
     free(batch);
 }
 
@@ -146,6 +147,7 @@ void ct_vk_batch_give_locked(struct ct_vk_scheduler *scheduler, struct ct_vk_bat
     batch->signal.semaphore = NULL;
     batch->n_waits = 0;
     ct_vk_replays_end(&batch->replays);
+    ct_vk_variants_drop(&batch->variants);
     if (scheduler->n_spare >= MAX_SPARE) {
         destroy(scheduler->device, batch);
         return;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel on a device: its shader module, and one pipeline (variant) for each set of specialization constants that was launched.
- * Variants are freed only with the kernel: programs use few block shapes per kernel. */
+/* A kernel on a device: its shader module, and pipelines (variants) for the sets of specialization constants that were launched last. */
 #include "pipeline_cache.h"
 #include "queue.h"
+#include "variants.h"
 
 #include "core/base/log.h"
 #include "core/base/progress.h"
@@ -14,17 +14,7 @@
 
 #define CT_CHANNEL "kernel"
 #define COMPILER_BYTES ((uint64_t)32 << 20)
-
-/* The specialization constants in the order of enum ptx2spv_spec_constant; they are also the key of a variant. */
-struct constants {
-    uint32_t value[PTX2SPV_SPEC_COUNT];
-};
-
-struct ct_kernel_variant {
-    struct ct_kernel_variant *next;
-    struct constants constants;
-    VkPipeline pipeline;
-};
+#define MOST_VARIANTS 64u /* programs use few block shapes per kernel; those that try all of them should not fill the memory */
 
 struct ct_kernel_image {
     struct ct_backend_device *device; /* borrowed: it outlives its kernels */
@@ -35,7 +25,8 @@ struct ct_kernel_image {
     VkPipelineLayout layout;
     uint32_t push_bytes;
     struct ct_mutex lock;               /* guards the list; rank CT_RANK_BACKEND */
-    struct ct_kernel_variant *variants; /* the most recently used first */
+    struct ct_kernel_variant *variants; /* references; the most recently used first */
+    unsigned n_variants;
 };
 
 static CUresult create_module(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source)
@@ -90,12 +81,6 @@ CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name,
     return CUDA_SUCCESS;
 }
 
-static void destroy_variant(struct ct_kernel_image *kernel, struct ct_kernel_variant *variant)
-{
-    kernel->device->vk.vkDestroyPipeline(kernel->device->handle, variant->pipeline, NULL);
-    free(variant);
-}
-
 void ct_vk_kernel_destroy(struct ct_kernel_image *kernel)
 {
     struct ct_backend_device *device;
@@ -105,7 +90,7 @@ void ct_vk_kernel_destroy(struct ct_kernel_image *kernel)
     device = kernel->device;
     for (struct ct_kernel_variant *variant = kernel->variants, *next; variant; variant = next) {
         next = variant->next;
-        destroy_variant(kernel, variant);
+        ct_vk_variant_release(variant);
     }
     if (kernel->layout)
         device->vk.vkDestroyPipelineLayout(device->handle, kernel->layout, NULL);
@@ -126,7 +111,7 @@ const struct ct_backend_device *ct_vk_kernel_device(const struct ct_kernel_image
     return kernel->device;
 }
 
-static CUresult choose_constants(const struct ct_launch *launch, bool split, struct constants *out)
+static CUresult choose_constants(const struct ct_launch *launch, bool split, struct ct_vk_constants *out)
 {
     const struct ct_kernel_image *kernel = launch->kernel;
     const struct ct_device_info *device = kernel->device->info;
@@ -153,7 +138,7 @@ static CUresult choose_constants(const struct ct_launch *launch, bool split, str
     return CUDA_SUCCESS;
 }
 
-static struct ct_kernel_variant *find_variant_or_null_locked(struct ct_kernel_image *kernel, const struct constants *constants)
+static struct ct_kernel_variant *find_variant_or_null_locked(struct ct_kernel_image *kernel, const struct ct_vk_constants *constants)
 {
     for (struct ct_kernel_variant **link = &kernel->variants; *link; link = &(*link)->next) {
         struct ct_kernel_variant *found = *link;
@@ -174,7 +159,7 @@ __attribute__((noinline)) static CUresult call_compiler(struct ct_backend_device
     return ct_vk_result(device->vk.vkCreateComputePipelines(device->handle, cache, 1, info, NULL, out), "vkCreateComputePipelines");
 }
 
-static CUresult compile(struct ct_kernel_image *kernel, const struct constants *constants, const VkComputePipelineCreateInfo *info,
+static CUresult compile(struct ct_kernel_image *kernel, const struct ct_vk_constants *constants, const VkComputePipelineCreateInfo *info,
                         VkPipeline *out)
 {
     struct ct_backend_device *device = kernel->device;
@@ -205,7 +190,7 @@ CUresult ct_vk_check_room(const struct ct_backend_device *device)
 
 /* ci/tsan.supp excuses what ThreadSanitizer finds below this function: the driver, whose own locks it does not see. So this only reads what
  * does not change any more, and is a function of its own in optimized builds, too. */
-__attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image *kernel, const struct constants *constants,
+__attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image *kernel, const struct ct_vk_constants *constants,
                                                           VkPipeline *out)
 {
     struct ct_backend_device *device = kernel->device;
@@ -237,10 +222,22 @@ __attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image
     return compile(kernel, constants, &info, out);
 }
 
-/* Compiles without the lock; if two threads compile the same variant, the second result is freed. */
-static CUresult add_variant(struct ct_kernel_image *kernel, const struct constants *constants, const struct ct_kernel_variant **out)
+/* The one that was not used for the longest time. */
+static struct ct_kernel_variant *remove_last_locked(struct ct_kernel_image *kernel)
 {
-    struct ct_kernel_variant *made = calloc(1, sizeof *made), *other;
+    struct ct_kernel_variant **link = &kernel->variants, *last;
+
+    while ((*link)->next)
+        link = &(*link)->next;
+    last = *link;
+    *link = NULL;
+    kernel->n_variants--;
+    return last;
+}
+
+static CUresult make_variant(struct ct_kernel_image *kernel, const struct ct_vk_constants *constants, struct ct_kernel_variant **out)
+{
+    struct ct_kernel_variant *made = calloc(1, sizeof *made);
     const uint64_t begin_ns = ct_vk_now_ns();
     CUresult r;
 
@@ -251,34 +248,53 @@ static CUresult add_variant(struct ct_kernel_image *kernel, const struct constan
         free(made);
         return r;
     }
-    made->constants = *constants;
     ct_log(CT_LOG_DEBUG, "%s: compiled for blocks of %u threads, %u words of shared memory, in %.1f ms", kernel->name,
            constants->value[PTX2SPV_SPEC_BLOCK_THREADS], constants->value[PTX2SPV_SPEC_SHARED_WORDS],
            (double)(ct_vk_now_ns() - begin_ns) / 1e6);
-    ct_mutex_lock(&kernel->lock);
-    other = find_variant_or_null_locked(kernel, constants);
-    if (!other) {
-        made->next = kernel->variants;
-        kernel->variants = made;
-    }
-    *out = other ? other : made;
-    ct_mutex_unlock(&kernel->lock);
-    if (other)
-        destroy_variant(kernel, made);
+    made->device = kernel->device;
+    made->constants = *constants;
+    atomic_init(&made->references, 1);
+    *out = made;
     return CUDA_SUCCESS;
 }
 
-CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, const struct ct_kernel_variant **out)
+/* Compiles without the lock; if two threads compile the same variant, the second result is freed. */
+static CUresult add_variant(struct ct_kernel_image *kernel, const struct ct_vk_constants *constants, struct ct_kernel_variant **out)
+{
+    struct ct_kernel_variant *made, *other, *unneeded = NULL;
+    CUresult r = make_variant(kernel, constants, &made);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&kernel->lock);
+    if ((other = find_variant_or_null_locked(kernel, constants)) != NULL) {
+        unneeded = made;
+    } else {
+        if (kernel->n_variants == MOST_VARIANTS)
+            unneeded = remove_last_locked(kernel);
+        made->next = kernel->variants;
+        kernel->variants = other = made;
+        kernel->n_variants++;
+    }
+    ct_vk_variant_retain(other);
+    *out = other;
+    ct_mutex_unlock(&kernel->lock);
+    ct_vk_variant_release(unneeded);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, struct ct_kernel_variant **out)
 {
     struct ct_kernel_image *kernel = launch->kernel;
-    struct constants constants = {{0}};
-    const struct ct_kernel_variant *found;
+    struct ct_vk_constants constants = {{0}};
+    struct ct_kernel_variant *found;
     CUresult r = choose_constants(launch, split, &constants);
 
     if (r != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&kernel->lock);
-    found = find_variant_or_null_locked(kernel, &constants);
+    if ((found = find_variant_or_null_locked(kernel, &constants)) != NULL)
+        ct_vk_variant_retain(found);
     ct_mutex_unlock(&kernel->lock);
     if (!found)
         return add_variant(kernel, &constants, out);

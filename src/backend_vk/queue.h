@@ -24,6 +24,7 @@
 /* Parts: batch.c, timeline_semaphore.c, record.c, recording.c, retire.c, scheduler.c, timeline.c, drivers/host_store_refresh.c. */
 
 #include "replays.h"
+#include "variants.h"
 #include "vk.h"
 
 #define CT_VK_MAX_PUSH_BYTES 4096               /* the maximum of target.push_constant_bytes: device_info.c */
@@ -58,6 +59,7 @@ struct ct_vk_batch {
     bool closed, has_kernel;
     struct ct_vk_signal waits[CT_VK_BATCH_WAITS], signal;
     struct ct_vk_replays replays;
+    struct ct_vk_variants variants;
 };
 
 struct ct_vk_batch_list {
@@ -177,7 +179,7 @@ CUresult ct_vk_queue_await(struct ct_queue *queue, uint64_t point, uint64_t time
 CUresult ct_vk_queue_copy(struct ct_queue *queue, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *regions,
                           unsigned n_regions);
 CUresult ct_vk_queue_fill(struct ct_queue *queue, struct ct_memory *dst, uint64_t offset, uint64_t size_bytes, uint32_t value);
-CUresult ct_vk_kernel_prepare(const struct ct_launch *launch, const struct ct_kernel_variant **out);
+CUresult ct_vk_kernel_prepare(const struct ct_launch *launch, struct ct_kernel_variant **out);
 CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch);
 CUresult ct_vk_queue_timestamp(struct ct_queue *queue, struct ct_timestamp *timestamp);
 /* What the commands of a recording have bound; zeros: nothing. */

@@ -201,8 +201,9 @@ struct dispatch {
     struct ct_vk_batch *batch;
     struct ct_vk_bound *bound; /* what the recording has bound */
     struct ct_vk_pipeline pipeline;
-    uint64_t groups;       /* in this batch */
-    uint32_t slice_blocks; /* of struct ct_launch; 0: any number of blocks may run at the same time */
+    struct ct_kernel_variant *variant; /* of a queue's launch */
+    uint64_t groups;                   /* in this batch */
+    uint32_t slice_blocks;             /* of struct ct_launch; 0: any number of blocks may run at the same time */
     _Alignas(16) unsigned char push[CT_VK_MAX_PUSH_BYTES];
 };
 
@@ -284,6 +285,8 @@ static CUresult dispatch_begin_locked(struct dispatch *dispatch)
 
     if (r != CUDA_SUCCESS)
         return r;
+    if ((r = ct_vk_variants_keep(&dispatch->batch->variants, dispatch->variant)) != CUDA_SUCCESS)
+        return r;
     dispatch->groups = 0;
     dispatch->batch->has_kernel = true;
     dispatch->commands = dispatch->batch->commands;
@@ -364,7 +367,7 @@ static CUresult launch_locked(struct dispatch *dispatch, const struct ct_launch 
     return r == CUDA_SUCCESS ? dispatch_grid_locked(dispatch, launch) : r;
 }
 
-static CUresult find_variant(const struct ct_backend_device *device, const struct ct_launch *launch, const struct ct_kernel_variant **out)
+static CUresult find_variant(const struct ct_backend_device *device, const struct ct_launch *launch, struct ct_kernel_variant **out)
 {
     const uint32_t *grid = launch->grid, *max = device->info->max_grid;
 
@@ -373,22 +376,18 @@ static CUresult find_variant(const struct ct_backend_device *device, const struc
     return ct_vk_kernel_variant(launch, needs_split(device, launch), out);
 }
 
-CUresult ct_vk_kernel_prepare(const struct ct_launch *launch, const struct ct_kernel_variant **out)
+CUresult ct_vk_kernel_prepare(const struct ct_launch *launch, struct ct_kernel_variant **out)
 {
     return find_variant(ct_vk_kernel_device(launch->kernel), launch, out);
 }
 
-CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
+static CUresult launch_variant(struct ct_queue *queue, const struct ct_launch *launch, struct ct_kernel_variant *variant)
 {
-    const struct ct_kernel_variant *variant = launch->variant;
     struct dispatch dispatch;
     CUresult r;
 
-    if ((r = ct_vk_check_room(queue->device)) != CUDA_SUCCESS)
-        return r;
-    if (!variant && (r = find_variant(queue->device, launch, &variant)) != CUDA_SUCCESS)
-        return r;
     dispatch.pipeline = ct_vk_kernel_pipeline(launch->kernel, variant);
+    dispatch.variant = variant;
     dispatch.device = queue->device;
     dispatch.queue = queue;
     dispatch.slice_blocks = launch->slice_blocks;
@@ -396,6 +395,22 @@ CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *laun
     ct_mutex_lock(&queue->scheduler->lock);
     r = ct_vk_command_end_locked(queue, launch_locked(&dispatch, launch));
     ct_mutex_unlock(&queue->scheduler->lock);
+    return r;
+}
+
+CUresult ct_vk_queue_launch(struct ct_queue *queue, const struct ct_launch *launch)
+{
+    struct ct_kernel_variant *own;
+    CUresult r;
+
+    if ((r = ct_vk_check_room(queue->device)) != CUDA_SUCCESS)
+        return r;
+    if (launch->variant)
+        return launch_variant(queue, launch, launch->variant);
+    if ((r = find_variant(queue->device, launch, &own)) != CUDA_SUCCESS)
+        return r;
+    r = launch_variant(queue, launch, own);
+    ct_vk_variant_release(own);
     return r;
 }
 

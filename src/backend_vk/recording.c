@@ -62,9 +62,9 @@ CUresult ct_vk_recording_launch(struct ct_recording *recording, const struct ct_
 {
     const struct ptx2spv_kernel_info *info = ct_vk_kernel_info(launch->kernel);
     struct ct_launch placed = *launch;
-    CUresult r = CUDA_SUCCESS;
+    CUresult r = ct_vk_variants_keep(&recording->variants, launch->variant);
 
-    if (info->params_in_buffer)
+    if (r == CUDA_SUCCESS && info->params_in_buffer)
         r = ct_vk_recorded_params_add(recording->device, &recording->params, launch->params, info->param_bytes, &placed.params_address);
     return r == CUDA_SUCCESS ? ct_vk_record_launch(recording->device, recording->commands, &placed, recording->bound) : r;
 }

@@ -19,6 +19,8 @@ void ct_vk_recording_destroy(struct ct_recording *recording)
     if (recording->pool)
         device->vk.vkDestroyCommandPool(device->handle, recording->pool, NULL); /* frees the command buffer */
     ct_vk_recorded_params_finish(&recording->params);
+    ct_vk_variants_drop(&recording->variants);
+    free(recording->variants.list);
     free(recording->bound);
     free(recording);
 }

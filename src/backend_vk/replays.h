@@ -4,7 +4,7 @@
 #define CT_VK_REPLAYS_H
 
 #include "recorded_params.h"
-#include "vk.h"
+#include "variants.h"
 
 struct ct_vk_bound;
 
@@ -15,6 +15,7 @@ struct ct_recording {
     atomic_uint references;
     struct ct_vk_bound *bound; /* while it is being recorded */
     struct ct_vk_recorded_params params;
+    struct ct_vk_variants variants;
     uint64_t time_ns; /* CT_VK_REPLAYS_NS: unknown, or longer. Guarded by the scheduler's lock */
 };
 void ct_vk_recording_destroy(struct ct_recording *recording); /* releases a reference; takes NULL */

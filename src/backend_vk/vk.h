@@ -171,9 +171,9 @@ struct ct_vk_pipeline {
 CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
                              struct ct_kernel_image **out);
 void ct_vk_kernel_destroy(struct ct_kernel_image *kernel);
-/* Returns the kernel's variant for a launch, compiled at the first use. split: the grid is dispatched in pieces. INVALID_VALUE: more
+/* *out: a reference to the kernel's variant for a launch, which is compiled unless it was used lately. split: the grid is dispatched in pieces. INVALID_VALUE: more
  * threads or shared memory than the device has. */
-CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, const struct ct_kernel_variant **out);
+CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, struct ct_kernel_variant **out);
 /* OUT_OF_MEMORY: the driver could not map the memory that it may need to compile or run a kernel (setrlimit). */
 CUresult ct_vk_check_room(const struct ct_backend_device *device);
 struct ct_vk_pipeline ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant);

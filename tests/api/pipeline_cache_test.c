@@ -95,7 +95,7 @@ static CUresult prepare(unsigned threads)
 {
     struct ptx2spv_kernel kernel = translate("nothing");
     struct ct_launch launch = {.grid = {1, 1, 1}, .block = {threads, 1, 1}};
-    const struct ct_kernel_variant *variant;
+    struct ct_kernel_variant *variant;
     CUresult r;
 
     assert_int_equal(vk->kernels->create(device, "nothing", &kernel, &launch.kernel), CUDA_SUCCESS);
@@ -103,6 +103,8 @@ static CUresult prepare(unsigned threads)
     n_created = n_asked = n_compiled = 0;
     initial_bytes = 0;
     r = vk->kernels->prepare(&launch, &variant);
+    if (r == CUDA_SUCCESS)
+        vk->kernels->variant_release(variant);
     vk->kernels->destroy(launch.kernel);
     return r;
 }

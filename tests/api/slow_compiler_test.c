@@ -45,7 +45,7 @@ static CUresult create_slowly(struct ct_backend_device *device, const char *name
     return real->kernels->create(device, name, kernel, out);
 }
 
-static CUresult prepare_slowly(const struct ct_launch *launch, const struct ct_kernel_variant **out)
+static CUresult prepare_slowly(const struct ct_launch *launch, struct ct_kernel_variant **out)
 {
     wait_in_compiler();
     return real->kernels->prepare(launch, out);

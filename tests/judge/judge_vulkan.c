@@ -57,7 +57,7 @@ static enum verdict compile(struct judge *judge, const struct exhibit *exhibit, 
 {
     struct vulkan *vulkan = judge->state;
     struct ct_kernel_image *image;
-    const struct ct_kernel_variant *variant;
+    struct ct_kernel_variant *variant;
     CUresult r = ct_vk_kernel_create(vulkan->device, exhibit->name, exhibit->kernel, &image);
 
     if (r != CUDA_SUCCESS) {

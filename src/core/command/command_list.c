@@ -21,6 +21,7 @@ CUresult ct_command_list_add(struct ct_command_list *list, const struct ct_comma
             memcpy(kept->params, command->launch.params, param_bytes);
         kept->command.launch.params = kept->params;
         kept->command.launch.owns_params = false;
+        kept->command.launch.variant = NULL; /* the caller's reference; the launch will look it up */
     }
     if (list->last)
         list->last->next = kept;

@@ -39,14 +39,18 @@ _Static_assert(BLOCK_BYTES == 4096, "as in the kernel's text");
  * limits may need a variant of its own. */
 static CUresult prepare(const struct ct_device *device, struct ct_kernel_image *image)
 {
-    struct ct_launch launch = {.kernel = image, .grid = {1, 1, 1}, .block = {BLOCK_THREADS, 1, 1}};
-    const struct ct_kernel_variant *variant;
-    CUresult r = device->backend->kernels->prepare(&launch, &variant);
+    const struct ct_kernel_calls *calls = device->backend->kernels;
+    const uint32_t grids[] = {1, device->info.max_grid[0]};
+    CUresult r = CUDA_SUCCESS;
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    launch.grid[0] = device->info.max_grid[0];
-    return device->backend->kernels->prepare(&launch, &variant);
+    for (unsigned i = 0; i < sizeof grids / sizeof *grids && r == CUDA_SUCCESS; i++) {
+        const struct ct_launch launch = {.kernel = image, .grid = {grids[i], 1, 1}, .block = {BLOCK_THREADS, 1, 1}};
+        struct ct_kernel_variant *variant;
+
+        if ((r = calls->prepare(&launch, &variant)) == CUDA_SUCCESS)
+            calls->variant_release(variant);
+    }
+    return r;
 }
 
 static CUresult make(struct ct_device *device, struct ct_kernel_image **out)

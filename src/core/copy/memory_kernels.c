@@ -169,6 +169,12 @@ bool ct_memory_kernels_prepare(const struct ct_stream *stream, const struct ct_m
     return out->kernel && (!calls->prepare || calls->prepare(out, &out->variant) == CUDA_SUCCESS);
 }
 
+void ct_memory_kernels_release(const struct ct_stream *stream, const struct ct_launch *launch)
+{
+    if (launch->variant)
+        stream->context->backend->kernels->variant_release(launch->variant);
+}
+
 bool ct_memory_launch_equal(const struct ct_memory_launch *a, const struct ct_memory_launch *b)
 {
     return a->kernel == b->kernel && !memcmp(a->grid, b->grid, sizeof a->grid) && !memcmp(a->params, b->params, sizeof a->params);

@@ -17,8 +17,9 @@ struct ct_memory_launch {
 bool ct_memory_kernels_copy(const struct ct_stream *stream, const struct ct_copy_command *command, struct ct_memory_launch *out);
 bool ct_memory_kernels_fill(const struct ct_stream *stream, const struct ct_fill *fill, struct ct_memory_launch *out);
 /* Compiles the kernel of a launch for the stream's device; the caller holds no lock. *out refers to the parameters, and its fault address is not set, since these
- * kernels report no fault. False: the kernel does not compile. */
+ * kernels report no fault. ct_memory_kernels_release releases its variant. False: the kernel does not compile. */
 bool ct_memory_kernels_prepare(const struct ct_stream *stream, const struct ct_memory_launch *memory, struct ct_launch *out);
+void ct_memory_kernels_release(const struct ct_stream *stream, const struct ct_launch *launch);
 bool ct_memory_launch_equal(const struct ct_memory_launch *a, const struct ct_memory_launch *b);
 /* Called before the device is closed. */
 void ct_memory_kernels_destroy(struct ct_device *device);

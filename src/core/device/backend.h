@@ -251,7 +251,7 @@ struct ct_copy_region { /* in bytes: `slices` slices of `rows` rows of `row_byte
 };
 
 struct ct_kernel_image;   /* a compiled kernel on a device, with its pipeline variants */
-struct ct_kernel_variant; /* the variant of a kernel image for one launch shape; lives as long as the image */
+struct ct_kernel_variant; /* the variant of a kernel image for one launch shape */
 struct ct_queue;
 struct ct_timestamp; /* storage for one timestamp */
 struct ct_timeline;  /* a timeline semaphore: a counter that queues and the host signal and wait for */
@@ -260,7 +260,7 @@ struct ct_recording; /* launches that are recorded once and replayed often */
 
 struct ct_launch {
     struct ct_kernel_image *kernel;
-    const struct ct_kernel_variant *variant; /* from kernels->prepare for this grid, block, shared memory; NULL: launch looks it up */
+    struct ct_kernel_variant *variant; /* from kernels->prepare for this grid, block, shared memory; NULL: launch looks it up */
     uint32_t grid[3], block[3];
     uint32_t dynamic_shared_bytes;
     uint32_t slice_blocks;   /* with info.shared_in_memory: at most this many blocks, consecutive ones, run at the same time */
@@ -344,9 +344,11 @@ struct ct_kernel_calls {
                        struct ct_kernel_image **out); /* copies the data that it needs */
     void (*destroy)(struct ct_kernel_image *kernel);  /* no queue uses it any more; takes NULL */
     /* Compiles the pipeline that queues->launch needs for a launch with this kernel, grid, block and dynamic_shared_bytes. This may take a
-     * minute, so the caller holds no lock. Parameters and addresses are ignored. INVALID_VALUE as for queues->launch. This member is NULL
-     * if queues->launch compiles nothing that could be compiled in advance. */
-    CUresult (*prepare)(const struct ct_launch *launch, const struct ct_kernel_variant **out);
+     * minute, so the caller holds no lock. Parameters and addresses are ignored. *out: a reference to it. INVALID_VALUE as for queues->launch.
+     * This member is NULL, like the next ones, if queues->launch compiles nothing that could be compiled in advance. */
+    CUresult (*prepare)(const struct ct_launch *launch, struct ct_kernel_variant **out);
+    void (*variant_retain)(struct ct_kernel_variant *variant);
+    void (*variant_release)(struct ct_kernel_variant *variant); /* queues may still use it; takes NULL */
 };
 
 /* Queues. No member is NULL. */

@@ -4,9 +4,12 @@
 #include "core/array/copy_request.h"
 #include "core/backing/address_uses.h"
 #include "core/base/config.h"
+#include "core/base/log.h"
 #include "core/pool/kept_block.h"
 #include "graph_exec.h"
 #include "recorded_slots.h"
+
+#define CT_CHANNEL "graph"
 
 /* ---- kernels ---- */
 
@@ -89,9 +92,27 @@ static bool takes_fill(const struct ct_node_params *params, struct ct_stream *st
            ct_memory_kernels_fill(stream, &fill, out);
 }
 
-static bool prepare_memory(struct ct_recorded_node *out, const struct ct_stream *stream)
+/* Compiles the kernel. */
+static bool prepare_memory(const struct ct_recorded_node *recorded, const struct ct_stream *stream)
 {
-    return ct_memory_kernels_prepare(stream, &out->memory, &out->launch);
+    struct ct_launch launch;
+
+    if (!ct_memory_kernels_prepare(stream, &recorded->memory, &launch))
+        return false;
+    ct_memory_kernels_release(stream, &launch);
+    return true;
+}
+
+static CUresult record_memory(const struct ct_recorded_node *recorded, struct ct_recording *recording, const struct ct_stream *stream)
+{
+    struct ct_launch launch;
+    CUresult r;
+
+    if (!ct_memory_kernels_prepare(stream, &recorded->memory, &launch))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "the kernel of a copy or a fill does not compile any more");
+    r = stream->context->backend->recordings->launch(recording, &launch);
+    ct_memory_kernels_release(stream, &launch);
+    return r;
 }
 
 /* ---- all ---- */
@@ -132,12 +153,7 @@ void ct_recorded_node_finish(struct ct_recorded_node *recorded)
 CUresult ct_recorded_node_record(const struct ct_recorded_node *recorded, const struct ct_node_params *params,
                                  struct ct_recording *recording, const struct ct_stream *stream)
 {
-    struct ct_launch launch = recorded->launch;
-
-    if (recorded->kind == CT_RECORDED_KERNEL)
-        return record_kernel(recorded, params, recording);
-    launch.params = recorded->memory.params;
-    return stream->context->backend->recordings->launch(recording, &launch);
+    return recorded->kind == CT_RECORDED_KERNEL ? record_kernel(recorded, params, recording) : record_memory(recorded, recording, stream);
 }
 
 bool ct_recorded_node_is_valid(const struct ct_recorded_node *recorded, const struct ct_node_params *params, struct ct_stream *stream)

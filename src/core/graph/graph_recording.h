@@ -13,8 +13,7 @@ struct ct_recorded_node {
     enum ct_recorded_kind kind;     /* NOTHING: it has to be enqueued */
     struct ct_function *function;   /* of a KERNEL; retained */
     bool uses_slots;                /* the KERNEL's shared memory is in recorded_slots.h */
-    struct ct_memory_launch memory; /* of a COPY or FILL, and the same as a launch, without its parameters */
-    struct ct_launch launch;
+    struct ct_memory_launch memory; /* of a COPY or FILL */
 };
 
 /* Finds out how the node can be recorded for streams of the stream's context. Compiles its kernel. */

@@ -283,6 +283,8 @@ CUresult ct_launch_command_init(struct ct_launch_command *command, struct ct_fun
 
 void ct_launch_command_finish(struct ct_launch_command *command)
 {
+    if (command->variant)
+        command->function->module->context->backend->kernels->variant_release(command->variant);
     if (command->owns_params)
         free(command->params);
 }

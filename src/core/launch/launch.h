@@ -26,8 +26,8 @@ struct ct_launch_command {
     struct ct_function *function; /* borrowed: the caller retains it until the command is finished */
     struct ct_function *runs;     /* `function`, or the same kernel in the form that the launch needs, borrowed from it */
     struct ct_launch_shape shape;
-    const struct ct_kernel_variant *variant; /* compiled for the shape, or NULL */
-    unsigned char *params;                   /* packed */
+    struct ct_kernel_variant *variant; /* compiled for the shape, or NULL; a reference */
+    unsigned char *params;             /* packed */
     bool owns_params;
 };
 #define CT_LAUNCH_ROOM_BYTES 1024 /* most kernels have a few pointers and numbers */
@@ -63,8 +63,8 @@ CUresult ct_launch_attribute_event(const CUlaunchAttribute *attribute, struct ct
 struct ct_launch_code {
     struct ct_kernel_image *image;
     const struct ptx2spv_kernel_info *info;
-    ct_devaddr variables;                    /* of its module; 0 none */
-    const struct ct_kernel_variant *variant; /* compiled for the launch's shape, or NULL */
+    ct_devaddr variables;              /* of its module; 0 none */
+    struct ct_kernel_variant *variant; /* compiled for the launch's shape, or NULL */
 };
 /* A launch without its parameters and the address of the fault word. */
 static inline struct ct_launch ct_launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape)
