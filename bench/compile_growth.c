@@ -211,6 +211,51 @@ static void write_increments(struct text *text, unsigned n)
     end_kernel(text);
 }
 
+static void write_mixture(struct text *text, unsigned n)
+{
+    static const char *const lines[] = {"add.u32 %r1, %r1, %r2;\n", "xor.b32 %r2, %r2, %r1;\n", "mad.lo.u32 %r1, %r1, %r2, 7;\n",
+                                        "shl.b32 %r3, %r1, 3;\n", "sub.u32 %r2, %r3, %r2;\n"};
+
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "%s", lines[i % (sizeof lines / sizeof *lines)]);
+    end_kernel(text);
+}
+
+static void write_labels(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "setp.gt.u32 %%p1, %%r1, %u;\n@%%p1 bra L%u;\nadd.u32 %%r1, %%r1, %u;\nL%u:\n", i, i, i + 3, i);
+    end_kernel(text);
+}
+
+static void write_live_registers(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    add(text, ".reg .u32 %%v<%u>;\n", n);
+    for (unsigned i = 0; i < n; i++)
+        add(text, "ld.global.u32 %%v%u, [%%rd1+%u];\n", i, 4 * i);
+    add(text, "LOOP:\n");
+    for (unsigned i = 0; i < n; i++)
+        add(text, "add.u32 %%v%u, %%v%u, %%v%u;\n", i, i, (i + 1) % n);
+    add(text, "sub.u32 %%r1, %%r1, 1;\nsetp.ne.u32 %%p1, %%r1, 0;\n@%%p1 bra LOOP;\n");
+    for (unsigned i = 0; i < n; i++)
+        add(text, "st.global.u32 [%%rd1+%u], %%v%u;\n", 4 * i, i);
+    end_kernel(text);
+}
+
+/* Of which one is compiled. */
+static void write_kernels(struct text *text, unsigned n)
+{
+    begin_kernel(text);
+    end_kernel(text);
+    for (unsigned i = 1; i < n; i++)
+        add(text,
+            ".visible .entry k%u(.param .u64 p)\n{\n.reg .u64 %%rd<2>;\nld.param.u64 %%rd1, [p];\nst.global.u32 [%%rd1], %u;\nret;\n}\n", i,
+            i);
+}
+
 static void write_calls(struct text *text, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -413,6 +458,10 @@ static const struct shape {
     {"if/else whose values stay live", write_branches, 2000, COLLECTIVE, 0},
     {"dependent adds", write_sums, 16000, COLLECTIVE, 0},
     {"dependent adds of constants", write_increments, 16000, COLLECTIVE, 0},
+    {"mixed instructions", write_mixture, 25000, COLLECTIVE, 0},
+    {"labels", write_labels, 12500, COLLECTIVE, 0},
+    {"registers that live through a loop", write_live_registers, 5000, COLLECTIVE, 0},
+    {"kernels in a module", write_kernels, 2500, COLLECTIVE, 0},
     {"call chain", write_calls, 4000, COLLECTIVE, 0},
     {"brx.idx in a loop", write_targets, 4000, COLLECTIVE, 0},
     {"brx.idx, a register each", write_states, 4000, COLLECTIVE, 0},

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What every test has in its environment, and what no test may print, whatever its exit status is. Every folder with tests says include(TestOutput); the top folder checks that.
 #
-# Tests compile their kernels, and keep none in the user's folder: CUDA_CACHE_DISABLE=1. Those of the cache itself unset it.
+# Tests compile their kernels, and keep none in the user's folder: CUDA_CACHE_DISABLE=1. Those of the cache itself unset it. They compile what they
+# launch and no other kernels, so that a test's work does not depend on how busy the machine is: CUTTLE_COMPILE_THREADS=0, unless it is set.
 #
 # Messages of the Vulkan validation layer fail each test that switches it on (CUTTLE_VALIDATE=1, INTEROP_VALIDATE=1), wherever in its
 # processes they arise, and however late: objects that were forgotten are reported when their device is destroyed. The library logs all
@@ -15,6 +16,9 @@ function(cuttle_watch_test_output)
     get_property(environment TEST ${test} PROPERTY ENVIRONMENT)
     set_property(TEST ${test} APPEND PROPERTY FAIL_REGULAR_EXPRESSION "GROUP TEARDOWN")
     set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT CUDA_CACHE_DISABLE=1)
+    if(NOT environment MATCHES "CUTTLE_COMPILE_THREADS=")
+      set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT CUTTLE_COMPILE_THREADS=0)
+    endif()
     if(environment MATCHES "(CUTTLE|INTEROP)_VALIDATE=1")
       set_property(TEST ${test} APPEND PROPERTY FAIL_REGULAR_EXPRESSION "${CUTTLE_VALIDATION_MESSAGE}")
       if(environment MATCHES "CUTTLE_LOG(_FILE)?=")

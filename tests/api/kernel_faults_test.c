@@ -663,6 +663,18 @@ static void test_an_endless_kernel_is_given_up(void **state)
     unsetenv("CUTTLE_KERNEL_TIMEOUT");
 }
 
+static void test_a_kernel_that_runs_for_long_is_mentioned(void **state)
+{
+    (void)state;
+    setenv("CUTTLE_KERNEL_TIMEOUT", "3", 1);
+    setenv("CUTTLE_LOG", "info:device", 1);
+    require_survived("endless_kernel");
+    require_said("kernel endless has run for 2 s on device 0");
+    require_said("kernel endless has run for more than 3 s");
+    unsetenv("CUTTLE_LOG");
+    unsetenv("CUTTLE_KERNEL_TIMEOUT");
+}
+
 static void test_exit_does_not_wait_for_an_endless_kernel(void **state)
 {
     (void)state;
@@ -692,6 +704,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_applications_handler_gets_its_faults),
         cmocka_unit_test(test_faults_need_not_be_caught),
         cmocka_unit_test(test_an_endless_kernel_is_given_up),
+        cmocka_unit_test(test_a_kernel_that_runs_for_long_is_mentioned),
         cmocka_unit_test(test_exit_does_not_wait_for_an_endless_kernel),
         cmocka_unit_test(test_a_trap_names_its_kernel),
     };

@@ -5,7 +5,7 @@
 #include "core/base/float_environment.h"
 #include "core/device/device_loss.h"
 #include "core/device/exit_limit.h"
-#include "core/device/kernel_timeout.h"
+#include "core/device/long_kernels.h"
 #include "host_aliases.h"
 #include "kernel_faults.h"
 
@@ -25,7 +25,7 @@ CUresult ct_device_open_locked(struct ct_device *device)
     ct_host_aliases_open(device);
     ct_kernel_faults_watch_locked(device);
     ct_exit_limit_arm();
-    ct_kernel_timeout_start();
+    ct_long_kernels_watch();
     return CUDA_SUCCESS;
 }
 

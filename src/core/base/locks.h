@@ -49,6 +49,7 @@ enum ct_lock_rank {
     CT_RANK_PRINT,          /* print.c: reading records; only the standard output is used under it */
     CT_RANK_COREDUMP,       /* coredump.c: its attributes, and the writing of a report */
     CT_RANK_PROGRESS,       /* progress.c: whether a compilation has ended */
+    CT_RANK_COMPILE_AHEAD,  /* compile_ahead.c: the modules whose kernels are compiled ahead */
     CT_RANK_LOG,
 };
 

@@ -5,6 +5,7 @@
 #include "config.h"
 #include "log_callbacks.h"
 #include "log_history.h"
+#include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,6 +111,8 @@ static void report(const char *format, ...)
 static void log_arguments(enum ct_log_level level, const char *channel, const char *file, int line, const char *format, va_list arguments)
 {
     ct_log_init();
+    if (level == CT_LOG_WARN && ct_thread_compiles_ahead())
+        level = CT_LOG_DEBUG;
     if ((int)level <= atomic_load_explicit(&ct_log_threshold, memory_order_relaxed) && channel_is_on(channel))
         write_line(level, channel, file, line, format, arguments);
 }
@@ -193,6 +196,8 @@ CUresult ct_log_failure(CUresult code, const char *channel, const char *file, in
     vsnprintf(text + n, sizeof text - (size_t)n, format, arguments);
     va_end(arguments);
     memcpy(last_failure, text, strlen(text) + 1);
+    if (ct_thread_compiles_ahead())
+        return code;
     ct_log_history_add(text);
     if ((int)level <= atomic_load_explicit(&ct_log_threshold, memory_order_relaxed))
         ct_log_write(level, channel, file, line, "%s", text);

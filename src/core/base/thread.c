@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-static _Thread_local bool in_host_function;
+static _Thread_local bool in_host_function, compiles_ahead;
 
 static int start(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
@@ -50,4 +50,14 @@ void ct_thread_set_in_host_function(bool is_in)
 bool ct_thread_is_in_host_function(void)
 {
     return in_host_function;
+}
+
+void ct_thread_set_compiles_ahead(void)
+{
+    compiles_ahead = true;
+}
+
+bool ct_thread_compiles_ahead(void)
+{
+    return compiles_ahead;
 }

@@ -6,6 +6,7 @@
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
 #include "core/base/progress.h"
+#include "core/base/thread.h"
 #include "core/device/probe.h"
 #include "core/device/timer.h"
 #include "kernel_cache.h"
@@ -16,6 +17,8 @@
 #include <string.h>
 
 #define CT_CHANNEL "function"
+/* Of SPIR-V. Drivers may take seconds for larger kernels, and unloading a module and exit wait for a compilation ahead. */
+#define MOST_WORDS_AHEAD 16384
 
 static void free_function(struct ct_object *object)
 {
@@ -139,6 +142,10 @@ static enum ptx2spv_status run_compiler(const struct ct_function *function, cons
     ct_progress_end(&progress);
     if (status == PTX2SPV_OK && is_cached && !listener.n_messages)
         ct_kernel_cache_store(&key, out);
+    if (status == PTX2SPV_OK && listener.n_messages && ct_thread_compiles_ahead()) {
+        ptx2spv_kernel_finish(out); /* so that the thread that launches it gets the messages */
+        return PTX2SPV_UNSUPPORTED;
+    }
     return status;
 }
 
@@ -152,6 +159,10 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
     status = run_compiler(function, target, &options, out);
     if (status != PTX2SPV_OK)
         return ct_fail(ct_jit_result(status), "kernel %s could not be compiled: %s", function->decl->name, ptx2spv_status_string(status));
+    if (ct_thread_compiles_ahead() && out->n_words > MOST_WORDS_AHEAD) {
+        ptx2spv_kernel_finish(out);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "kernel %s is too large to be compiled ahead", function->decl->name);
+    }
     if (*ct_config()->spirv_dir)
         write_words(function, out);
     return CUDA_SUCCESS;
@@ -202,9 +213,8 @@ static CUresult compile(struct ct_function *function)
 static void finish_compile(struct ct_function *function, CUresult r)
 {
     struct ct_module *module = function->module;
-    enum ct_compile_state state = r == CUDA_SUCCESS               ? CT_COMPILE_DONE
-                                  : r == CUDA_ERROR_OUT_OF_MEMORY ? CT_COMPILE_NONE /* a later attempt may succeed */
-                                                                  : CT_COMPILE_FAILED;
+    const bool may_succeed_later = r == CUDA_ERROR_OUT_OF_MEMORY || ct_thread_compiles_ahead();
+    const enum ct_compile_state state = r == CUDA_SUCCESS ? CT_COMPILE_DONE : may_succeed_later ? CT_COMPILE_NONE : CT_COMPILE_FAILED;
 
     ct_mutex_lock(&module->lock);
     function->compile_error = r;

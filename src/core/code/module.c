@@ -196,6 +196,25 @@ static CUresult make_functions(struct ct_module *module)
     return r;
 }
 
+bool ct_module_begin_ahead(struct ct_module *module)
+{
+    bool is_there;
+
+    ct_mutex_lock(&module->lock);
+    is_there = module->functions && module->loaded;
+    module->n_ahead += is_there;
+    ct_mutex_unlock(&module->lock);
+    return is_there;
+}
+
+void ct_module_end_ahead(struct ct_module *module)
+{
+    ct_mutex_lock(&module->lock);
+    if (--module->n_ahead == 0)
+        pthread_cond_broadcast(&module->compiled);
+    ct_mutex_unlock(&module->lock);
+}
+
 /* Frees the functions and variables of a module, which no longer has a handle, or has none yet. */
 static void free_contents(struct ct_module *module)
 {
@@ -207,6 +226,8 @@ static void free_contents(struct ct_module *module)
     ct_mutex_lock(&module->lock);
     functions = module->functions;
     module->functions = NULL;
+    while (module->n_ahead)
+        ct_mutex_wait(&module->lock, &module->compiled);
     ct_mutex_unlock(&module->lock);
     if (was_loaded)
         ct_context_synchronize(module->context); /* an error belongs to the context, whose calls report it */

@@ -13,15 +13,17 @@ struct ct_module {
     struct ct_object object;
     struct ct_context *context; /* a reference */
     struct ct_module *next_in_context;
-    _Atomic bool loaded;        /* false: unloaded. Launches read it with their stream locked, see ct_module_unload */
-    struct ct_code *code;       /* a reference */
-    struct ptx2spv_module *ptx; /* code's */
-    uint64_t image_address;     /* CUDA address of the variables; 0 none */
-    uint64_t managed_address;   /* of the managed variables, which belong to the code; 0: none */
+    _Atomic bool loaded;           /* false: unloaded. Launches read it with their stream locked, see ct_module_unload */
+    atomic_bool is_compiled_ahead; /* its kernels are, or were, given to compile_ahead.c */
+    struct ct_code *code;          /* a reference */
+    struct ptx2spv_module *ptx;    /* code's */
+    uint64_t image_address;        /* CUDA address of the variables; 0 none */
+    uint64_t managed_address;      /* of the managed variables, which belong to the code; 0: none */
     uint64_t constant_bytes;
     bool prints, allocates;         /* has kernels that may call printf, or malloc and free */
     struct ct_mutex lock;           /* also guards the compilation states of the functions */
-    pthread_cond_t compiled;        /* signals that a compilation succeeded or failed */
+    pthread_cond_t compiled;        /* signals that a compilation succeeded or failed, and that `n_ahead` became 0 */
+    unsigned n_ahead;               /* threads that compile its kernels ahead at the moment; guarded by `lock` */
     struct ct_function **functions; /* a reference to one for each kernel; NULL once unloaded */
 };
 
@@ -44,6 +46,9 @@ void ct_module_release(struct ct_module *module); /* releases both; NULL is a no
 CUresult ct_module_function(struct ct_module *module, const char *name, CUfunction *out);
 /* Returns the function of kernel `index`, retained, without a reference to its context. INVALID_HANDLE: the module has been unloaded. */
 CUresult ct_module_function_at(struct ct_module *module, unsigned index, struct ct_function **out);
+/* Between the two calls a thread may compile kernels of the module ahead: unloading waits for it. False: the module is being unloaded. */
+bool ct_module_begin_ahead(struct ct_module *module);
+void ct_module_end_ahead(struct ct_module *module);
 /* Returns the handles of at most the first `count` kernels. */
 CUresult ct_module_list_functions(struct ct_module *module, CUfunction *out, unsigned count);
 /* Looks up a variable, .visible or not: its CUDA address and its size in bytes. NOT_FOUND; INVALID_VALUE: the name is a kernel's. */

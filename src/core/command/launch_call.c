@@ -4,6 +4,7 @@
 
 #include "command.h"
 #include "core/graph/capture_calls.h"
+#include "core/launch/compile_ahead.h"
 #include "core/library/function_lookup.h"
 #include "event_call.h"
 
@@ -19,6 +20,8 @@ static CUresult enqueue_launch(struct ct_stream *stream, struct ct_function *fun
     command.kind = CT_COMMAND_LAUNCH;
     r = ct_stream_enqueue(stream, &command);
     ct_launch_command_finish(&command.launch);
+    if (r == CUDA_SUCCESS)
+        ct_compile_ahead(function, shape);
     return r;
 }
 

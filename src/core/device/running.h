@@ -16,7 +16,8 @@ struct ct_running {
     struct ct_running_kernel *kernels;        /* a ring buffer, oldest first, that may also contain complete ones */
     size_t first, count, capacity;            /* capacity is a power of two, or 0 */
     bool is_recording;                        /* the last kernel is being recorded: its last point is not known */
-    uint64_t watched_point, watched_since_ns; /* for kernel_timeout.c: the device has worked at this point since then */
+    uint64_t watched_point, watched_since_ns; /* for long_kernels.c: the device has worked at this point since then */
+    bool is_mentioned;                        /* likewise: the log has mentioned it */
 };
 
 /* Adds and removes the list of a queue. Removal takes a list that was never added, if it is zeroed. The queue exists in between. */

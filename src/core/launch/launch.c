@@ -250,6 +250,21 @@ CUresult ct_launch_check(struct ct_function *function, const struct ct_launch_sh
     return r;
 }
 
+CUresult ct_launch_compile(struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    struct ct_launch_command command = {.function = function, .shape = complete_shape(function, shape)};
+    struct ct_float_environment before;
+    CUresult r;
+
+    ct_float_environment_enter(&before);
+    r = prepare(function, &command.shape, &command.runs);
+    if (r == CUDA_SUCCESS)
+        r = prepare_variant(&command);
+    ct_float_environment_restore(&before);
+    ct_launch_command_finish(&command);
+    return r;
+}
+
 static CUresult take_params(struct ct_launch_command *command, void **params, void **extra, unsigned char *room)
 {
     const struct ct_function *function = command->function;

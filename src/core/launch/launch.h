@@ -18,6 +18,8 @@ struct ct_launch_shape {
 CUresult ct_launch_check_shape(const struct ct_function *function, const struct ct_launch_shape *shape);
 /* Does all checks of a launch that do not depend on the parameters, for which the kernel is compiled. */
 CUresult ct_launch_check(struct ct_function *function, const struct ct_launch_shape *shape);
+/* Compiles the kernel, and what the driver compiles for the shape, without a launch. Errors of ct_launch_check and the backend's. */
+CUresult ct_launch_compile(struct ct_function *function, const struct ct_launch_shape *shape);
 /* Packs the parameters of a launch into `out`, decl->param_bytes of them. INVALID_VALUE; LAUNCH_OUT_OF_RESOURCES: the buffer is too large. */
 CUresult ct_launch_pack_params(const struct ct_function *function, void **params, void **extra, unsigned char *out);
 
