@@ -361,15 +361,19 @@ struct ptx2spv_kernel_decl {
 };
 
 enum ptx2spv_variable_space { PTX2SPV_VAR_GLOBAL, PTX2SPV_VAR_CONST };
+/* Texture, surface and sampler references are variables of 8 bytes, in which the host stores the handle of an object (0: none) before a kernel of the
+ * module runs. */
+enum ptx2spv_reference { PTX2SPV_NO_REFERENCE, PTX2SPV_TEXREF, PTX2SPV_SURFREF, PTX2SPV_SAMPLERREF };
 
 struct ptx2spv_variable {
     const char *name;
     uint64_t offset, size; /* in bytes; offset in its image */
     uint32_t align;
-    uint8_t space;    /* enum ptx2spv_variable_space */
-    uint8_t managed;  /* .attribute(.managed): it is in the managed image */
-    uint8_t external; /* .extern without a definition: the size may be 0, and it is in no image */
-    uint8_t visible;  /* .visible, .weak or .common: may be looked up by name */
+    uint8_t space;     /* enum ptx2spv_variable_space */
+    uint8_t managed;   /* .attribute(.managed): it is in the managed image */
+    uint8_t external;  /* .extern without a definition: the size may be 0, and it is in no image */
+    uint8_t visible;   /* .visible, .weak or .common: may be looked up by name */
+    uint8_t reference; /* enum ptx2spv_reference */
 };
 
 /* The `width` bytes (4 or 8) at `offset` of an image must be set to the address of variable `variable` plus `addend`. */

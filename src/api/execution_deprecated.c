@@ -8,6 +8,7 @@
 #include "core/command/launch_call.h"
 #include "core/launch/launch_setup.h"
 #include "core/base/log.h"
+#include "core/texture/texture_reference.h"
 #include "core/library/function_lookup.h"
 
 #include <stdlib.h>
@@ -66,6 +67,21 @@ CUresult CUDAAPI cuParamSetv(CUfunction hfunc, int offset, void *ptr, unsigned i
     r = ct_launch_setup_param(function, offset, ptr, numbytes);
     ct_function_release(function);
     return r;
+}
+
+/* cuParamSetTexRef. Without effect: kernels use the references of their module in any case. INVALID_VALUE: texunit is not CU_PARAM_TR_DEFAULT. */
+CUresult CUDAAPI cuParamSetTexRef(CUfunction hfunc, int texunit, CUtexref hTexRef)
+{
+    struct ct_reference_settings settings;
+    struct ct_function *function;
+    CUresult r = ct_function_lookup_current(hfunc, true, &function);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_function_release(function);
+    if (texunit != CU_PARAM_TR_DEFAULT)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "texture unit %d", texunit);
+    return ct_texture_reference_get(CT_OBJECT_TEXTURE_REFERENCE, hTexRef, &settings);
 }
 
 /* cuParamSeti. Sets a parameter of four bytes. */

@@ -325,6 +325,42 @@ CUresult CUDAAPI cuArrayCreate(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR_v1 
     return cuArrayCreate_v2(pHandle, &desc);
 }
 
+/* cuTexRefSetAddress */
+CUresult CUDAAPI cuTexRefSetAddress(unsigned int *ByteOffset, CUtexref hTexRef, CUdeviceptr_v1 dptr, unsigned int bytes)
+{
+    size_t offset;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuTexRefSetAddress_v2(ByteOffset ? &offset : NULL, hTexRef, dptr, bytes);
+    if (r == CUDA_SUCCESS && ByteOffset)
+        *ByteOffset = (unsigned)offset; /* below the alignment of textures */
+    return r;
+}
+
+/* cuTexRefSetAddress2D */
+CUresult CUDAAPI cuTexRefSetAddress2D(CUtexref hTexRef, const CUDA_ARRAY_DESCRIPTOR_v1 *desc, CUdeviceptr_v1 dptr, unsigned int Pitch)
+{
+    CUDA_ARRAY_DESCRIPTOR wide;
+    CUresult r = check_old();
+
+    if (r != CUDA_SUCCESS || !desc)
+        return r == CUDA_SUCCESS ? cuTexRefSetAddress2D_v3(hTexRef, NULL, dptr, Pitch) : r;
+    wide = (CUDA_ARRAY_DESCRIPTOR){desc->Width, desc->Height, desc->Format, desc->NumChannels};
+    return cuTexRefSetAddress2D_v3(hTexRef, &wide, dptr, Pitch);
+}
+
+/* cuTexRefGetAddress */
+CUresult CUDAAPI cuTexRefGetAddress(CUdeviceptr_v1 *pdptr, CUtexref hTexRef)
+{
+    CUdeviceptr address;
+    CUresult r = check_old();
+
+    if (r == CUDA_SUCCESS)
+        r = cuTexRefGetAddress_v2(pdptr ? &address : NULL, hTexRef);
+    return r == CUDA_SUCCESS ? narrow(address, pdptr) : r;
+}
+
 /* cuArrayGetDescriptor */
 CUresult CUDAAPI cuArrayGetDescriptor(CUDA_ARRAY_DESCRIPTOR_v1 *pArrayDescriptor, CUarray hArray)
 {

@@ -182,6 +182,31 @@ CUresult CUDAAPI cuModuleEnumerateFunctions(CUfunction *functions, unsigned int 
     return r;
 }
 
+static CUresult find_reference(CUmodule hmod, const char *name, enum ct_object_kind kind, void **out_or_null)
+{
+    struct ct_module *module;
+    CUresult r = find(hmod, &module);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = out_or_null && name ? ct_module_reference(module, name, kind, out_or_null) : ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
+    ct_module_release(module);
+    return r;
+}
+
+/* cuModuleGetTexRef (deprecated). The same handle each time, which is valid as long as the module is loaded. NOT_FOUND: no .texref variable has this
+ * name. */
+CUresult CUDAAPI cuModuleGetTexRef(CUtexref *pTexRef, CUmodule hmod, const char *name)
+{
+    return find_reference(hmod, name, CT_OBJECT_TEXTURE_REFERENCE, (void **)pTexRef);
+}
+
+/* cuModuleGetSurfRef (deprecated). Likewise of a .surfref variable. */
+CUresult CUDAAPI cuModuleGetSurfRef(CUsurfref *pSurfRef, CUmodule hmod, const char *name)
+{
+    return find_reference(hmod, name, CT_OBJECT_SURFACE_REFERENCE, (void **)pSurfRef);
+}
+
 /* cuModuleGetGlobal_v2. Returns the address and the size in bytes of a variable; one of the two pointers may be NULL. NOT_FOUND: no
  * variable has this name; INVALID_VALUE: the name is a kernel's, or both pointers are NULL; NOT_SUPPORTED: a managed variable. */
 CUresult CUDAAPI cuModuleGetGlobal_v2(CUdeviceptr *dptr, size_t *bytes, CUmodule hmod, const char *name)

@@ -158,7 +158,7 @@ static void what_is_wrong_is_refused(void **state)
         gives(CUDA_ERROR_INVALID_HANDLE, cuParamSeti(MADE_UP(CUfunction), 0, 1));
         gives(CUDA_ERROR_INVALID_HANDLE, cuFuncSetSharedSize(NULL, 0));
         gives(CUDA_ERROR_INVALID_HANDLE, cuLaunch(NULL));
-        gives(CUDA_ERROR_NOT_SUPPORTED, cuParamSetTexRef(ramp, CU_PARAM_TR_DEFAULT, NULL));
+        gives(CUDA_ERROR_INVALID_HANDLE, cuParamSetTexRef(ramp, CU_PARAM_TR_DEFAULT, NULL));
     }
     gives(CUDA_ERROR_INVALID_VALUE, cuFuncSetBlockShape(bounded, 65, 1, 1)); /* .maxntid 64 */
     ok(cuFuncSetBlockShape(bounded, 64, 1, 1));

@@ -61,13 +61,14 @@ static enum ptx2spv_status compile(const char *instruction, const struct ptx2spv
     enum ptx2spv_status status;
     char text[1024];
 
-    snprintf(text, sizeof text,
-             ".version 7.1\n.target sm_75\n.address_size 64\n.global .texref t;\n"
-             ".visible .entry k(.param .u64 out, .param .u64 object)\n{.reg .f32 f<8>;.reg .b32 r<8>;.reg .b16 h<4>;.reg .b64 d<4>;.reg "
-             ".pred p;\n"
-             "ld.param.u64 d0,[out];ld.param.u64 d1,[object];mov.u32 r0,%%tid.x;cvt.rn.f32.u32 f0,r0;\n"
-             "%s\nst.global.v4.f32 [d0],{f0,f1,f2,f3};st.global.v4.u32 [d0+16],{r0,r1,r2,r3};ret;}\n",
-             instruction);
+    snprintf(
+        text, sizeof text,
+        ".version 7.1\n.target sm_75\n.address_size 64\n.global .texref t;\n.global .surfref s;\n.global .texref a[4];\n.global .u64 g;\n"
+        ".visible .entry k(.param .u64 out, .param .u64 object)\n{.reg .f32 f<8>;.reg .b32 r<8>;.reg .b16 h<4>;.reg .b64 d<4>;.reg "
+        ".pred p;\n"
+        "ld.param.u64 d0,[out];ld.param.u64 d1,[object];mov.u32 r0,%%tid.x;cvt.rn.f32.u32 f0,r0;\n"
+        "%s\nst.global.v4.f32 [d0],{f0,f1,f2,f3};st.global.v4.u32 [d0+16],{r0,r1,r2,r3};ret;}\n",
+        instruction);
     *why = (struct message){0};
     status = ptx2spv_module_create(text, strlen(text), &options, &module);
     if (status != PTX2SPV_OK)
@@ -186,10 +187,41 @@ static void queries_compile(void **state)
     expect("txq.level.width.b32 r0,[d1],r1;", PTX2SPV_OK);
 }
 
+static void references_compile(void **state)
+{
+    static const char *const good[] = {
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[t,{f0,f1}];",
+        "tex.1d.v4.f32.s32 {f0,f1,f2,f3},[t,{r0}];",
+        "tld4.r.2d.v4.f32.f32 {f0,f1,f2,f3},[t,{f0,f1}];",
+        "txq.width.b32 r0,[t];",
+        "suld.b.2d.b32.trap {r0},[s,{r0,r1}];",
+        "sust.b.2d.b32.trap [s,{r0,r1}],{r2};",
+        "suq.width.b32 r0,[s];",
+        "mov.u64 d1,t;",
+        "mov.u64 d1,s;",
+        "mov.u64 d1,a+8;",
+        "mov.u64 d1,a[2];",
+    };
+    static const char *const bad[] = {
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[s,{f0,f1}];",
+        "suld.b.2d.b32.trap {r0},[t,{r0,r1}];",
+        "txq.width.b32 r0,[s];",
+        "suq.width.b32 r0,[t];",
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[g,{f0,f1}];",
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[a,{f0,f1}];",
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[t+8,{f0,f1}];",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        expect(good[i], PTX2SPV_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect(bad[i], PTX2SPV_INVALID_PTX);
+}
+
 static void other_forms_are_refused(void **state)
 {
     static const char *const unsupported[] = {
-        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[t,{f0,f1}];",           /* a texture reference */
         "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{r0,r1};",  /* an offset */
         "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],f3;",       /* a depth to compare with */
         "tex.2dms.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r0,r1,r1}];",  /* several samples */
@@ -219,8 +251,8 @@ static void bad_operands_are_invalid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(textures_compile),        cmocka_unit_test(surfaces_compile),         cmocka_unit_test(queries_compile),
-        cmocka_unit_test(other_forms_are_refused), cmocka_unit_test(bad_operands_are_invalid),
+        cmocka_unit_test(textures_compile),   cmocka_unit_test(surfaces_compile),        cmocka_unit_test(queries_compile),
+        cmocka_unit_test(references_compile), cmocka_unit_test(other_forms_are_refused), cmocka_unit_test(bad_operands_are_invalid),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

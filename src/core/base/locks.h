@@ -25,6 +25,7 @@ enum ct_lock_rank {
     CT_RANK_LIBRARY,        /* ct_library.lock: its modules in each context */
     CT_RANK_MANAGED,        /* managed_variables.c: their creation */
     CT_RANK_MODULE,         /* ct_module.lock: kernels compiled so far */
+    CT_RANK_REFERENCE,      /* texture_reference.h: the settings of a reference */
     CT_RANK_TEXTURES,       /* texture_table.c: the slots of texture and surface objects */
     CT_RANK_STREAM,         /* ct_stream.lock: recording. A thread holds at most one */
     CT_RANK_CONTEXT,        /* ct_context.lock: lists of streams and modules, settings */

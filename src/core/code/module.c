@@ -234,6 +234,7 @@ static void free_contents(struct ct_module *module)
     for (unsigned i = 0; functions && i < count; i++)
         ct_function_retire(functions[i]);
     free(functions);
+    ct_module_retire_references(module);
     if (module->image_address)
         ct_memory_free(module->context, module->image_address, CT_RANGE_MODULE);
 }
@@ -438,6 +439,8 @@ CUresult ct_module_variable(const struct ct_module *module, const char *name, ui
 
         if (variable->external || strcmp(variable->name, name)) /* .visible or not: NVIDIA's driver 580 finds all */
             continue;
+        if (variable->reference)
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s is a texture, surface or sampler reference", name);
         *out_address = image_of(module, variable) + variable->offset;
         *out_size = variable->size;
         return CUDA_SUCCESS;

@@ -7,7 +7,17 @@
 #include "core/device/context.h"
 #include "core/base/locks.h"
 
+/* Parts: module_references.c. */
+
 struct ct_function;
+struct ct_texture_reference;
+
+/* A texture or surface reference for which the application asked. */
+struct ct_module_reference {
+    struct ct_module_reference *next;
+    struct ct_texture_reference *reference; /* a reference */
+    uint64_t offset;                        /* of its variable in the image */
+};
 
 struct ct_module {
     struct ct_object object;
@@ -20,11 +30,12 @@ struct ct_module {
     uint64_t image_address;        /* CUDA address of the variables; 0 none */
     uint64_t managed_address;      /* of the managed variables, which belong to the code; 0: none */
     uint64_t constant_bytes;
-    bool prints, allocates;         /* has kernels that may call printf, or malloc and free */
-    struct ct_mutex lock;           /* also guards the compilation states of the functions */
-    pthread_cond_t compiled;        /* signals that a compilation succeeded or failed, and that `n_ahead` became 0 */
-    unsigned n_ahead;               /* threads that compile its kernels ahead at the moment; guarded by `lock` */
-    struct ct_function **functions; /* a reference to one for each kernel; NULL once unloaded */
+    bool prints, allocates;                         /* has kernels that may call printf, or malloc and free */
+    struct ct_mutex lock;                           /* also guards the compilation states of the functions */
+    pthread_cond_t compiled;                        /* signals that a compilation succeeded or failed, and that `n_ahead` became 0 */
+    unsigned n_ahead;                               /* threads that compile its kernels ahead at the moment; guarded by `lock` */
+    struct ct_module_reference *_Atomic references; /* a list that only grows, at its beginning, under `lock` */
+    struct ct_function **functions;                 /* a reference to one for each kernel; NULL once unloaded */
 };
 
 /* The mode that CUDA_MODULE_LOADING selects. */
@@ -49,9 +60,15 @@ CUresult ct_module_function_at(struct ct_module *module, unsigned index, struct 
 /* Between the two calls a thread may compile kernels of the module ahead: unloading waits for it. False: the module is being unloaded. */
 bool ct_module_begin_ahead(struct ct_module *module);
 void ct_module_end_ahead(struct ct_module *module);
+/* Returns the handle of the texture or surface reference with that name, the same one each time. NOT_FOUND, OUT_OF_MEMORY. */
+CUresult ct_module_reference(struct ct_module *module, const char *name, enum ct_object_kind kind, void **out);
+/* Before a launch of one of its kernels, without locks: ct_texture_reference_update. */
+CUresult ct_module_update_references(struct ct_module *module);
+void ct_module_retire_references(struct ct_module *module); /* when it is unloaded: no kernel runs, and none can be launched */
 /* Returns the handles of at most the first `count` kernels. */
 CUresult ct_module_list_functions(struct ct_module *module, CUfunction *out, unsigned count);
-/* Looks up a variable, .visible or not: its CUDA address and its size in bytes. NOT_FOUND; INVALID_VALUE: the name is a kernel's. */
+/* Looks up a variable, .visible or not: its CUDA address and its size in bytes. NOT_FOUND; INVALID_VALUE: the name is a kernel's or a texture, surface
+ * or sampler reference's. */
 CUresult ct_module_variable(const struct ct_module *module, const char *name, uint64_t *out_address, uint64_t *out_size);
 
 #endif

@@ -290,6 +290,8 @@ CUresult ct_launch_command_init(struct ct_launch_command *command, struct ct_fun
         r = take_params(command, params, extra, room);
     if (r == CUDA_SUCCESS)
         r = prepare_variant(command);
+    if (r == CUDA_SUCCESS)
+        r = ct_module_update_references(function->module);
     ct_float_environment_restore(&before);
     if (r != CUDA_SUCCESS)
         ct_launch_command_finish(command);

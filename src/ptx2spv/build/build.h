@@ -89,6 +89,8 @@ unsigned ct_register_parts(const struct ptx_register *reg);
 ct_value ct_build_address_of(struct ct_build *b, const struct ptx_variable *variable, int64_t offset, enum ct_width width);
 /* The address of the image that contains a .global or .const variable. */
 ct_value ct_build_image_base(struct ct_build *b, const struct ptx_variable *variable);
+/* The handle that a texture or surface reference contains at a byte offset: that of element offset / 8 of an array of references. */
+ct_value ct_build_handle(struct ct_build *b, const struct ptx_variable *variable, int64_t offset);
 ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int component);
 /* Loads a scalar operand from a frame object, or stores it there: for parameters that are in registers. */
 void ct_build_move_object(struct ct_build *b, uint32_t local, enum ptx_type type, const struct ptx_operand *operand, bool load);

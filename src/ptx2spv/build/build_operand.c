@@ -193,6 +193,20 @@ static ct_value object_address(struct ct_build *b, enum ct_op op, uint32_t local
     return insn->results[0];
 }
 
+ct_value ct_build_handle(struct ct_build *b, const struct ptx_variable *variable, int64_t offset)
+{
+    struct ct_insn *load;
+    const ct_value address = image_address(b, variable, 0);
+
+    load = ct_emit_insn(&b->at, CT_OP_LOAD, PTX_U64, 1, 1);
+    load->space = CT_SPACE_GLOBAL;
+    load->align_log2 = 3;
+    load->read_only = true; /* the host changes it while no kernel runs */
+    load->offset = offset;
+    load->operands[0] = address;
+    return load->results[0] = ct_value_create(b->fn, CT_W_64);
+}
+
 ct_value ct_build_address_of(struct ct_build *b, const struct ptx_variable *variable, int64_t offset, enum ct_width width)
 {
     const uint32_t local = ct_build_frame_object(b, variable);
@@ -224,6 +238,8 @@ static ct_value address_operand(struct ct_build *b, const struct ptx_operand *op
         ct_build_invalid(b, "an address in brackets is not a value");
         return CT_NO_VALUE;
     }
+    if (operand->variable && operand->variable->reference) /* mov.u64 d, tex: what texture instructions take in a register */
+        return ct_resize(&b->at, ct_build_handle(b, operand->variable, operand->offset), PTX_U64, ct_width_of(type));
     if (operand->variable)
         return ct_build_address_of(b, operand->variable, operand->offset, ct_width_of(type));
     if (!operand->reg)

@@ -80,13 +80,27 @@ static void add_constant(struct ct_build *b, struct arguments *arguments, uint32
     add(arguments, ct_const32(&b->at, value));
 }
 
-/* A texture, sampler or surface variable is a kind of symbol that has no value here. */
+/* Whether the operand is a single reference of the kind that the instruction accesses. */
+static bool is_reference(const struct ct_build *b, const struct ptx_operand *operand)
+{
+    const enum ptx_opcode opcode = b->insn->opcode;
+    const bool is_texture = opcode == PTX_OP_TEX || opcode == PTX_OP_TLD4 || opcode == PTX_OP_TXQ;
+
+    return operand->variable && operand->variable->reference == (is_texture ? PTX2SPV_TEXREF : PTX2SPV_SURFREF) &&
+           !operand->variable->is_array && !operand->offset;
+}
+
+/* A reference, or a register with a handle. */
 static bool add_handle(struct ct_build *b, struct arguments *arguments, const struct ptx_operand *operand)
 {
     const struct ptx_operand handle = {.kind = PTX_OPND_REG, .where = operand->where, .reg = operand->reg, .component = operand->component};
 
+    if (is_reference(b, operand)) {
+        add(arguments, ct_build_handle(b, operand->variable, 0));
+        return true;
+    }
     if (operand->variable || !operand->reg) {
-        ct_build_unsupported(b, "a texture or surface reference");
+        ct_build_invalid(b, "neither a reference of the right kind nor a register with a handle is accessed");
         return false;
     }
     add_operand(b, arguments, &handle, PTX_U64);

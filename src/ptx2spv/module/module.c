@@ -92,7 +92,7 @@ static bool collect_kernels(struct module_layout *b)
 
 static bool is_in_image(const struct ptx_variable *variable)
 {
-    return variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST;
+    return variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST || variable->space == PTX_SPACE_TEX;
 }
 
 static struct ct_module_image *image_of(const struct module_layout *b, const struct ptx_variable *variable)
@@ -112,6 +112,7 @@ static bool place_variable(struct module_layout *b, struct ptx_variable *source,
         .space = source->space == PTX_SPACE_CONST ? PTX2SPV_VAR_CONST : PTX2SPV_VAR_GLOBAL,
         .managed = source->managed,
         .external = external,
+        .reference = source->reference,
         .visible = source->linkage == PTX_LINK_VISIBLE || source->linkage == PTX_LINK_WEAK || source->linkage == PTX_LINK_COMMON,
     };
     if (external)
@@ -207,7 +208,7 @@ static uint32_t relocate(struct module_layout *b, const struct ptx_variable *var
         ct_error(b->compilation, variable->where, PTX2SPV_UNSUPPORTED, "variable '%s' contains single bytes of an address", variable->name);
         return 0;
     }
-    if (!is_in_image(init->variable)) {
+    if (!is_in_image(init->variable) || init->variable->reference) {
         fail(b, variable->where, "an initializer takes the address of a variable outside of .global and .const", init->variable->name);
         return 0;
     }

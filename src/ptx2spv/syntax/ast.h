@@ -165,6 +165,7 @@ struct ptx_variable {
     uint64_t count;            /* number of scalars: array dimensions times vector width; 1 for a scalar */
     uint64_t size_bytes;
     bool managed;
+    uint8_t reference; /* enum ptx2spv_reference, in the space TEX */
     struct ptx_init *inits;
     uint32_t n_inits;
     /* position, set when the module is laid out: image offset for GLOBAL/CONST, segment offset for SHARED, index for PARAM and LOCAL */

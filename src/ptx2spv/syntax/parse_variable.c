@@ -11,7 +11,8 @@ struct declaration {
     enum ptx_type type;
     unsigned vector;
     uint64_t align; /* 0: natural */
-    bool managed, is_opaque /* texture, sampler or surface reference */, is_pointer;
+    bool managed, is_pointer;
+    enum ptx2spv_reference reference;
 };
 
 struct dimensions {
@@ -81,6 +82,13 @@ static bool parse_pointer_attribute(struct ptx_parser *p, struct declaration *d)
     return !ptx_accept_directive(p, PTX_DIR_ALIGN) || parse_align(p, &align);
 }
 
+static bool set_reference(struct declaration *d, enum ptx2spv_reference reference)
+{
+    d->reference = reference;
+    d->type = PTX_B64;
+    return true;
+}
+
 static bool parse_declaration_word(struct ptx_parser *p, struct declaration *d)
 {
     const struct ptx_token word = p->token;
@@ -98,11 +106,11 @@ static bool parse_declaration_word(struct ptx_parser *p, struct declaration *d)
         d->vector = word.name->directive == PTX_DIR_V2 ? 2 : 4;
         return true;
     case PTX_DIR_TEXREF:
+        return set_reference(d, PTX2SPV_TEXREF);
     case PTX_DIR_SAMPLERREF:
+        return set_reference(d, PTX2SPV_SAMPLERREF);
     case PTX_DIR_SURFREF:
-        d->is_opaque = true;
-        d->type = PTX_B64;
-        return true;
+        return set_reference(d, PTX2SPV_SURFREF);
     default:
         break;
     }
@@ -332,8 +340,8 @@ static bool parse_list(struct ptx_parser *p, struct initializer *into, struct in
     return ptx_expect(p, '}', "'}' or ','");
 }
 
-/* Skips the braced fields of a sampler, { addr_mode_0 = wrap, ... }: sampling is not supported. */
-static bool skip_opaque_initializer(struct ptx_parser *p)
+/* Skips the braced fields of a sampler, { addr_mode_0 = wrap, ... }: NVIDIA's driver ignores them, too. */
+static bool skip_reference_initializer(struct ptx_parser *p)
 {
     if (!ptx_at(p, '{'))
         return ptx_unexpected(p, "'{'");
@@ -350,8 +358,8 @@ static bool parse_initializer(struct ptx_parser *p, const struct declaration *d,
 
     if (d->space != PTX_SPACE_GLOBAL && d->space != PTX_SPACE_CONST)
         return ptx_fail(p, p->token.where, "only .global and .const variables may be initialized");
-    if (d->is_opaque)
-        return skip_opaque_initializer(p);
+    if (d->reference)
+        return skip_reference_initializer(p);
     if (ptx_at(p, '{'))
         ok = parse_list(p, &into, &whole);
     else if (variable->is_array || variable->vector)
@@ -388,8 +396,9 @@ static bool make_variable(struct ptx_parser *p, const struct declaration *d, con
                                       .vector = (uint8_t)d->vector,
                                       .managed = d->managed,
                                       .function = p->function};
-    if (d->is_opaque)
+    if (d->reference)
         variable->space = PTX_SPACE_TEX;
+    variable->reference = d->reference;
     variable->align = d->align ? (uint32_t)d->align : type_bytes(d->type) * (d->vector ? d->vector : 1);
     if (!parse_dimensions(p, dimensions))
         return false;
@@ -505,6 +514,8 @@ bool ptx_parse_variables(struct ptx_parser *p, enum ptx_linkage linkage)
                         PTX_SHOW(space.text, space.length));
     if (!parse_declaration(p, &d))
         return false;
+    if (d.space == PTX_SPACE_TEX) /* `.tex .u32 t` is the old form of `.global .texref t` */
+        set_reference(&d, PTX2SPV_TEXREF);
     do {
         if (!parse_variable(p, &d))
             return false;
