@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A thread per texel: `line` fetches texel tid of a line, `plane` at (tid + 0.5, 0.5), and `handle` the same by the reference's handle in a register;
- * `store` writes tid + 1000 to the surface; `second` and `third` read other references, the latter in the form of PTX ISA 1. */
+ * `store` writes tid + 1000 to the surface; `second` reads another reference. */
 #define READ(name, instruction)                                                                                                            \
     ".visible .entry " name "(.param .u64 out)\n{\n"                                                                                       \
     ".reg .f32 %f<8>;\n.reg .b32 %r<4>;\n.reg .b64 %d<5>;\n"                                                                               \
@@ -15,13 +15,12 @@
     "0f3F000000;\n" instruction "\nmul.wide.u32 %d2, %r1, 4;\nadd.u64 %d3, %d1, %d2;\nst.global.f32 [%d3], %f3;\nret;\n}\n"
 #define RESULT "{%f3, %f4, %f5, %f6}"
 static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
-                          ".global .texref tex;\n.global .texref other;\n.global .surfref surf;\n.global .u32 word;\n.tex .u32 old;\n"
+                          ".global .texref tex;\n.global .texref other;\n.global .surfref surf;\n.global .u32 word;\n"
                           ".global .texref initialized = {addr_mode_0 = clamp_to_border, filter_mode = linear};\n" //
     READ("line", "tex.1d.v4.f32.s32 " RESULT ", [tex, {%r1}];")                                                    //
     READ("plane", "tex.2d.v4.f32.f32 " RESULT ", [tex, {%f1, %f2}];")                                              //
     READ("handle", "mov.u64 %d4, tex;\ntex.2d.v4.f32.f32 " RESULT ", [%d4, {%f1, %f2}];")                          //
     READ("second", "tex.1d.v4.f32.s32 " RESULT ", [other, {%r1}];")                                                //
-    READ("third", "tex.1d.v4.f32.s32 " RESULT ", [old, {%r1}];")                                                   //
     ".visible .entry store()\n{\n.reg .b32 %r<5>;\nmov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\nadd.u32 %r3, %r1, 1000;\nmov.u32 %r4, 0;\n"
     "sust.b.2d.b32.trap [surf, {%r2, %r4}], %r3;\nret;\n}\n";
 
@@ -84,7 +83,6 @@ static void test_nothing_bound_reads_zeros(void **state)
 {
     (void)state;
     fetches("second", 0, 0, 0);
-    fetches("third", 0, 0, 0);
 }
 
 static void test_linear_memory(void **state)

@@ -509,6 +509,8 @@ bool ptx_parse_variables(struct ptx_parser *p, enum ptx_linkage linkage)
         return ptx_fail(p, space.where, ".param variables must be declared in functions");
     if (p->function && (d.space == PTX_SPACE_TEX || linkage != PTX_LINK_NONE))
         return ptx_fail(p, space.where, "this declaration is not allowed in functions");
+    if (d.space == PTX_SPACE_TEX && p->module->isa_version >= 15)
+        return ptx_fail(p, space.where, ".tex variables are not part of PTX since version 1.5");
     if (ptx_at(p, '['))
         return ct_error(p->compilation, space.where, PTX2SPV_UNSUPPORTED, "memory banks ('%.*s[...]') are not supported",
                         PTX_SHOW(space.text, space.length));
