@@ -562,7 +562,7 @@ static const struct {
     {"types", "fma.rn.f32 f1,f0,f0,f0; fma.rn.f64 e1,e0,e0,e0; st.global.f32 [d0],f1; st.global.f64 [d0],e1;", 2, 2},
     {"roundings", "fma.rn.f64 e1,e0,e0,e0; fma.rz.f64 e1,e1,e0,e0; fma.rm.f64 e1,e1,e0,e0; fma.rp.f64 e1,e1,e0,e0; st.global.f64 [d0],e1;",
      4, 4},
-    {"modifiers", "fma.rn.ftz.f32 f1,f0,f0,f0; fma.rn.sat.f32 f1,f1,f0,f0; fma.rn.f32 f1,f1,f0,f0; st.global.f32 [d0],f1;", 3, 3},
+    {"modifiers", "fma.rn.ftz.f32 f1,f0,f0,f0; fma.rn.sat.f32 f1,f1,f0,f0; fma.rn.f32 f1,f1,f0,f0; st.global.f32 [d0],f1;", 2, 3},
     {"operands that are flushed already",
      "add.ftz.f32 f1,f0,f0; fma.rn.ftz.f32 f2,f0,f0,f0; fma.rn.ftz.f32 f2,f2,f1,f1; fma.rn.ftz.f32 f2,f2,f1,f1; st.global.f32 [d0],f2;", 2,
      3},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* guard: fma.rn.f32 on targets whose Fma rounds once, but flushes subnormals. Results that may be affected are recomputed exactly.
+/* guard: fma.rn.f32 on targets whose Fma does not round once, or does but flushes subnormals. Results that may be wrong are recomputed
+ * exactly.
  * In:  SSA, lowered; FFMAs marked `guarded`.   Out: the same; the marks no longer mean anything.
  *
  *     x = fma a, b, c                              x = fma a, b, c        the driver's
@@ -20,10 +21,13 @@
  * of its own, so that a driver's scheduler does not interleave them: otherwise the registers of code that is hardly ever executed would
  * count for the whole kernel.
  *
+ * On a target whose Fma does not round once, a sum in f64 takes the place of the driver's Fma, the tests are those of guard_rounding.c, and
+ * every FFMA of a segment that fails them is recomputed by the exact sequence.
+ *
  * This can also be requested for a target whose Fma does not flush (CUTTLE_MATH=guarded): its FFMAs are then made to flush. */
 #include "guard.h"
 
-enum { FFMAS_MAX = 16, DEPENDENTS_MAX = 160 };
+enum { FFMAS_MAX = 16, FFMAS_MAX_ROUNDS_TWICE = 32, DEPENDENTS_MAX = 160 }; /* with 32, `sgemm` takes 0.95 of the time on lavapipe */
 
 /* ---- the parts of a segment ---- */
 
@@ -66,18 +70,31 @@ static ct_value corrected(struct ct_fn *fn, struct ct_cursor *at, const ct_value
     return merge(at, r, fused);
 }
 
+/* The exact result of an FFMA of the segment. `at` may continue in another block. */
+static ct_value recomputed(struct ct_guard *g, const struct ct_segment *segment, struct ct_cursor *at, const struct ct_insn *ffma)
+{
+    ct_value x[3];
+
+    for (int i = 0; i < 3; i++)
+        x[i] = copied(g, segment, ffma->operands[i]);
+    if (g->rounds_twice)
+        return ct_guard_exact(at, ffma, x);
+    return corrected(g->fn, at, x, copy_insn(g, segment, at, ffma)->results[0]);
+}
+
 /* Recomputes a segment; returns the block in which that ends. */
 static struct ct_block *recompute(struct ct_guard *g, const struct ct_segment *segment, struct ct_block *block)
 {
     struct ct_cursor at = {.fn = g->fn, .block = block};
 
     for (uint32_t i = 0; i < segment->dependents.n; i++) {
-        const struct ct_insn *insn = segment->dependents.v[i], *copy;
+        const struct ct_insn *insn = segment->dependents.v[i];
 
         at.where = insn->where;
-        copy = copy_insn(g, segment, &at, insn);
         if (ct_is_guarded(insn))
-            g->copied[insn->results[0].i] = corrected(g->fn, &at, copy->operands, copy->results[0]);
+            g->copied[insn->results[0].i] = recomputed(g, segment, &at, insn);
+        else
+            copy_insn(g, segment, &at, insn);
     }
     return at.block;
 }
@@ -106,7 +123,7 @@ static void make_diamond(struct ct_guard *g, struct ct_segment *segment, const s
     in_check.block = segment->check = ct_block_create(fn);
     no = ct_emit_const(&at, CT_W_PRED, 0);
     ct_ssa_branch(&at, coarse, segment->check, segment->rest);
-    fine = ct_guard_fine_check(g, checks, &in_check);
+    fine = g->rounds_twice ? ct_guard_fine_rounding_check(g, segment, &in_check) : ct_guard_fine_check(g, checks, &in_check);
     ct_ssa_branch(&in_check, fine, again, join);
     ct_ssa_jump(fn, recompute(g, segment, again), join);
     at = (struct ct_cursor){.fn = fn, .block = segment->rest, .before = segment->rest->first, .where = last->where};
@@ -138,13 +155,15 @@ static void add(struct ct_guard *g, struct scan *scan, struct ct_insn *insn)
         g->segment_of[insn->results[r].i] = scan->segment.number;
 }
 
-static bool must_end(const struct scan *scan, const struct ct_insn *insn, bool dependent)
+static bool must_end(const struct ct_guard *g, const struct scan *scan, const struct ct_insn *insn, bool dependent)
 {
+    const uint32_t ffmas_max = g->rounds_twice ? FFMAS_MAX_ROUNDS_TWICE : FFMAS_MAX;
+
     if (!scan->last)
         return false;
     if (insn == insn->block->last || (dependent && !ct_insn_is_pure(insn)))
         return true;
-    return scan->n_ffmas == FFMAS_MAX || scan->segment.dependents.n >= DEPENDENTS_MAX;
+    return scan->n_ffmas == ffmas_max || scan->segment.dependents.n >= DEPENDENTS_MAX;
 }
 
 static struct scan begin(const struct ct_guard *g, struct ct_block *block)
@@ -157,7 +176,7 @@ static struct ct_block *end(struct ct_guard *g, struct scan *scan)
 {
     struct ct_segment *segment = &scan->segment;
     struct ct_cursor at = {.fn = g->fn, .block = segment->fast, .before = scan->last->next, .where = scan->last->where};
-    struct ct_guard_checks checks;
+    struct ct_guard_checks checks = {.always_fails = false};
     ct_value coarse;
 
     while (segment->dependents.n > scan->n_closed) {
@@ -166,8 +185,13 @@ static struct ct_block *end(struct ct_guard *g, struct scan *scan)
         for (uint32_t r = 0; r < insn->n_results; r++)
             g->segment_of[insn->results[r].i] = 0;
     }
-    checks = ct_guard_find_checks(g, segment);
-    coarse = ct_guard_coarse_check(g, &checks, &at);
+    if (g->rounds_twice) {
+        ct_guard_expand(g, segment);
+        coarse = ct_guard_coarse_rounding_check(g, segment, &at);
+    } else {
+        checks = ct_guard_find_checks(g, segment);
+        coarse = ct_guard_coarse_check(g, &checks, &at);
+    }
     if (coarse.i)
         make_diamond(g, segment, &checks, coarse, at.before->prev);
     *CT_PUSH(g->scratch, &g->segments) = *segment; /* even without recomputation, since its number is in use */
@@ -193,7 +217,7 @@ static void divide_block(struct ct_guard *g, struct ct_block *block)
         const bool dependent = insn->op != CT_OP_PHI && depends(g, &scan, insn);
 
         next = insn->next;
-        if (must_end(&scan, insn, dependent)) {
+        if (must_end(g, &scan, insn, dependent)) {
             struct ct_insn *const last = scan.last;
 
             next = last->next;
@@ -316,6 +340,18 @@ bool ct_guard_is_unguarded(const struct ct_guard *g, const struct ct_block *bloc
     return false;
 }
 
+/* Versions of code that need no checks, since no operand can come to harm by flushes. */
+static void make_unguarded_versions(struct ct_guard *g)
+{
+    g->shared_is_tracked = ct_guard_can_track_shared(g->fn);
+    ct_guard_make_unguarded_loops(g);
+    if (!g->shared_is_tracked)
+        return;
+    ct_guard_track_shared(g->fn);
+    prepare(g);
+    ct_guard_make_unguarded_runs(g);
+}
+
 enum ct_pass_result ct_pass_guard(struct ct_fn *fn)
 {
     struct ct_guard g = {.fn = fn, .scratch = &fn->compilation->scratch};
@@ -326,21 +362,16 @@ enum ct_pass_result ct_pass_guard(struct ct_fn *fn)
         return CT_PASS_UNCHANGED;
     (void)ct_pass_cleanup(fn); /* copies should be small, and blocks that only jump would get phis below */
     ct_fn_compute_defs(fn);
-    g.shared_is_tracked = ct_guard_can_track_shared(fn);
-    ct_guard_make_unguarded_loops(&g);
-    if (g.shared_is_tracked)
-        ct_guard_track_shared(fn);
+    g.rounds_twice = ct_guards_rounding(fn);
+    if (!g.rounds_twice)
+        make_unguarded_versions(&g);
     prepare(&g);
-    if (g.shared_is_tracked) {
-        ct_guard_make_unguarded_runs(&g);
-        prepare(&g);
-    }
     blocks = ct_fn_rpo_blocks(fn, &n);
     for (uint32_t b = 0; b < n; b++) /* dominators are divided before the blocks that they dominate */
         if (!ct_guard_is_unguarded(&g, blocks[b]))
             divide_block(&g, blocks[b]);
     use_merged(&g);
-    if (!fn->target->fma32_flushes)
+    if (!g.rounds_twice && !fn->target->fma32_flushes)
         flush_all(fn);
     return CT_PASS_CHANGED;
 }

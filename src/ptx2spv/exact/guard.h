@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface between the parts of `guard`: guard.c divides blocks into segments and recomputes them, guard_flags.c emits the checks
- * that decide whether to, guard_shared.c checks what is stored into shared memory, and guard_runs.c and guard_loops.c make unguarded
- * versions of code that needs no segments. */
+/* The interface between the parts of `guard`: guard.c divides blocks into segments and recomputes them. guard_rounding.c emits the checks
+ * that decide whether to if the target rounds twice, and guard_flags.c if it flushes; for the latter, guard_shared.c checks what is stored
+ * into shared memory, and guard_runs.c and guard_loops.c make unguarded versions of code that needs no segments. */
 #ifndef PTX2SPV_GUARD_H
 #define PTX2SPV_GUARD_H
-/* Parts: guard_flags.c, guard_loops.c, guard_runs.c, guard_shared.c. */
+/* Parts: guard_flags.c, guard_loops.c, guard_rounding.c, guard_runs.c, guard_shared.c. */
 
 #include "guard_ranges.h"
 #include "lower.h"
@@ -24,12 +24,14 @@ struct ct_guard_checks {
 struct ct_segment {
     uint32_t number;
     CT_VEC(struct ct_insn *) dependents; /* guarded FFMAs and what depends on them, all pure, in order */
+    ct_value_list lower_words;           /* rounds_twice: of the f64 sum of each of these FFMAs */
     struct ct_block *fast, *check, *rest;
 };
 
 struct ct_guard {
     struct ct_fn *fn;
     struct ct_arena *scratch;
+    bool rounds_twice;                   /* what is guarded against: two roundings, else flushes */
     bool shared_is_tracked;              /* guard_shared.c checks stores to shared memory */
     CT_VEC(struct ct_block *) unguarded; /* blocks that are not to be guarded: guard_runs.c, guard_loops.c */
     uint32_t n_blocks, n_values;         /* those of the original function; the arrays below are indexed by value */
@@ -69,6 +71,11 @@ ct_value ct_guard_is_no_factor(struct ct_cursor *at, ct_value x);
 /* Whether one of some values may be 0 or no factor: cheap. */
 ct_value ct_guard_one_is_no_factor(struct ct_cursor *at, const ct_value_list *values);
 
+/* Whether the least magnitude other than zero is below that with the encoding `least`. */
+ct_value ct_guard_one_is_between(const struct ct_guard *g, struct ct_cursor *at, const ct_value_list *values, uint32_t least);
+/* The least or the greatest of some values, as a balanced tree, so that few operations depend on each other. Changes `v`. */
+ct_value ct_guard_least_of(struct ct_cursor *at, enum ct_op op, enum ptx_type type, ct_value *v, uint32_t n);
+
 /* The header of the innermost loop, if control never returns to the code before that loop; else NULL. */
 struct ct_block *ct_guard_header_or_null(const struct ct_block *block);
 
@@ -76,6 +83,15 @@ struct ct_block *ct_guard_header_or_null(const struct ct_block *block);
 bool ct_guard_is_unguarded(const struct ct_guard *g, const struct ct_block *block);
 /* Computes the analyses of the graph; predecessors are kept up to date by the functions that change the graph. */
 void ct_guard_compute_graph(struct ct_fn *fn);
+
+/* ---- guard_rounding.c: requires a target that rounds twice ---- */
+/* The exact result of an FFMA with other operands. */
+ct_value ct_guard_exact(struct ct_cursor *at, const struct ct_insn *ffma, ct_value x[3]);
+/* Replaces the FFMAs of a segment, which remain listed as its dependents, by their common form. */
+void ct_guard_expand(struct ct_guard *g, struct ct_segment *segment);
+/* Whether a result of the FFMAs of an expanded segment may be wrong. The coarse check is cheap, but numbers with few bits fail it. */
+ct_value ct_guard_coarse_rounding_check(const struct ct_guard *g, const struct ct_segment *segment, struct ct_cursor *at);
+ct_value ct_guard_fine_rounding_check(const struct ct_guard *g, const struct ct_segment *segment, struct ct_cursor *at);
 
 /* ---- guard_runs.c: requires tracked shared memory ---- */
 void ct_guard_make_unguarded_runs(struct ct_guard *g);

@@ -188,8 +188,7 @@ ct_value ct_guard_or(struct ct_cursor *at, ct_value a, ct_value b)
     return !a.i ? b : !b.i ? a : ct_or(at, a, b);
 }
 
-/* The least or the greatest of some values, as a balanced tree, so that few operations depend on each other. */
-static ct_value least_of(struct ct_cursor *at, enum ct_op op, enum ptx_type type, ct_value *v, uint32_t n)
+ct_value ct_guard_least_of(struct ct_cursor *at, enum ct_op op, enum ptx_type type, ct_value *v, uint32_t n)
 {
     for (; n > 1; n = (n + 1) / 2) {
         for (uint32_t i = 0; i + 1 < n; i += 2)
@@ -209,7 +208,7 @@ static ct_value one_is_below(struct ct_cursor *at, const ct_value_list *values, 
         return CT_NO_VALUE;
     for (uint32_t i = 0; i < values->n; i++)
         v[i] = ct_op1(at, CT_OP_FABS, PTX_F32, values->v[i]);
-    return ct_fcmp(at, PTX_F32, PTX_LT, least_of(at, CT_OP_FMIN, PTX_F32, v, values->n), ct_const32(at, least));
+    return ct_fcmp(at, PTX_F32, PTX_LT, ct_guard_least_of(at, CT_OP_FMIN, PTX_F32, v, values->n), ct_const32(at, least));
 }
 
 /* Orders magnitudes so that zero is the greatest: shifts out the sign and subtracts one. */
@@ -252,8 +251,7 @@ ct_value ct_guard_is_no_factor(struct ct_cursor *at, ct_value x)
     return is_between(at, zero_last(at, x), LEAST_FACTOR);
 }
 
-/* Whether the least magnitude other than zero is below `least`. */
-static ct_value one_is_between(const struct ct_guard *g, struct ct_cursor *at, const ct_value_list *values, uint32_t least)
+ct_value ct_guard_one_is_between(const struct ct_guard *g, struct ct_cursor *at, const ct_value_list *values, uint32_t least)
 {
     ct_value *v = CT_ARENA_ARRAY(g->scratch, ct_value, values->n + 1);
 
@@ -261,7 +259,7 @@ static ct_value one_is_between(const struct ct_guard *g, struct ct_cursor *at, c
         return CT_NO_VALUE;
     for (uint32_t i = 0; i < values->n; i++)
         v[i] = zero_last(at, values->v[i]);
-    return is_between(at, least_of(at, CT_OP_MIN, PTX_U32, v, values->n), least);
+    return is_between(at, ct_guard_least_of(at, CT_OP_MIN, PTX_U32, v, values->n), least);
 }
 
 ct_value ct_guard_coarse_check(const struct ct_guard *g, const struct ct_guard_checks *checks, struct ct_cursor *at)
@@ -289,10 +287,10 @@ ct_value ct_guard_fine_check(const struct ct_guard *g, const struct ct_guard_che
 
     if (checks->always_fails)
         return ct_emit_const(at, CT_W_PRED, 1);
-    small = ct_guard_or(at, small, one_is_between(g, at, &checks->tracked, LEAST_FACTOR));
+    small = ct_guard_or(at, small, ct_guard_one_is_between(g, at, &checks->tracked, LEAST_FACTOR));
     for (int i = 0; i < 2; i++) {
-        small = ct_guard_or(at, small, one_is_between(g, at, &checks->factors[i], LEAST_FACTOR));
-        small = ct_guard_or(at, small, one_is_between(g, at, &checks->terms[i], LEAST_TERM));
+        small = ct_guard_or(at, small, ct_guard_one_is_between(g, at, &checks->factors[i], LEAST_FACTOR));
+        small = ct_guard_or(at, small, ct_guard_one_is_between(g, at, &checks->terms[i], LEAST_TERM));
     }
     return small;
 }

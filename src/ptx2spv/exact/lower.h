@@ -26,6 +26,8 @@ void ct_lower_lacks(struct ct_lower *l, const char *what);
 /* ---- lower_subroutine.c ---- */
 /* The result of the call of a subroutine that does what the instruction does; none if it is too short for one. */
 ct_value ct_lower_by_call(struct ct_lower *l);
+/* The result of that call, however short the sequence. */
+ct_value ct_lower_call(struct ct_lower *l);
 
 /* ---- lower_float.c: encodings ---- */
 struct ct_float_layout {
@@ -83,8 +85,11 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
 ct_value ct_fused_from_wide(struct ct_cursor *at, ct_value a, ct_value b, ct_value c);
 /* The same for bf16 operands widened to f32, rounded to nearest; the result is bf16. */
 ct_value ct_lower_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_value c);
-/* Whether `guard` handles fma.rn.f32. */
-bool ct_guards_fma32(const struct ptx2spv_target *target);
+/* Whether `guard` handles fma.rn.f32 in the function, since the driver's Fma flushes subnormals or does not round once. In the latter case
+ * subroutines have the exact sequence. */
+bool ct_guards_fma32(const struct ct_fn *fn);
+/* Whether it does, and since the driver's Fma does not round once. */
+bool ct_guards_rounding(const struct ct_fn *fn);
 /* ---- lower_divide.c ---- */
 ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b);
 ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a);

@@ -350,9 +350,16 @@ ct_value ct_lower_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_valu
     return ct_bf16_narrowed(l, PTX_F64, odd_sum64(at, product, wide_c));
 }
 
-bool ct_guards_fma32(const struct ptx2spv_target *target)
+bool ct_guards_rounding(const struct ct_fn *fn)
 {
-    return target->guards_fma32 && target->float64;
+    const struct ptx2spv_target *target = fn->target;
+
+    return target->float64 && !target->exact_fma32 && !target->guards_fma32 && !fn->is_subroutine;
+}
+
+bool ct_guards_fma32(const struct ct_fn *fn)
+{
+    return (fn->target->float64 && fn->target->guards_fma32) || ct_guards_rounding(fn);
 }
 
 /* An exact zero is the sum of a zero product and a zero c, or a cancellation of terms with different signs. */
@@ -381,7 +388,7 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
 {
     struct ct_cursor *at = &l->at;
     const struct ptx2spv_target *target = l->fn->target;
-    const bool nearest = ct_rounds_to_nearest(rounding), guarded = ct_guards_fma32(target) && !l->insn->ftz;
+    const bool nearest = ct_rounds_to_nearest(rounding), guarded = ct_guards_fma32(l->fn) && !l->insn->ftz;
     ct_value result;
 
     if (type == PTX_F16)

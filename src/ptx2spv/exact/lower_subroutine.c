@@ -18,13 +18,17 @@
 
 enum { OPERANDS_MAX = 3 };
 
-/* Whether the target's own operation is correctly rounded to nearest. */
-static bool target_rounds(const struct ptx2spv_target *target, enum ct_op op, enum ptx_type type)
+/* Whether the target's own operation is correctly rounded to nearest, or `guard` takes care of it. */
+static bool target_rounds(const struct ct_lower *l)
 {
-    switch ((unsigned)op) {
+    const struct ct_insn *insn = l->insn;
+    const struct ptx2spv_target *target = l->fn->target;
+    const enum ptx_type type = insn->type;
+
+    switch ((unsigned)insn->op) {
     case CT_OP_FFMA:
         return type == PTX_F64 ? target->exact_fma64
-                               : type == PTX_F32 && (target->exact_fma32 || ct_guards_fma32(target) || !target->float64);
+                               : type == PTX_F32 && (target->exact_fma32 || (ct_guards_fma32(l->fn) && !insn->ftz) || !target->float64);
     case CT_OP_FDIV:
     case CT_OP_FRCP:
         return type == PTX_F64 ? target->exact_div64 : target->exact_div32;
@@ -49,7 +53,7 @@ static bool is_long(const struct ct_lower *l)
     case CT_OP_FDIV:
     case CT_OP_FRCP:
     case CT_OP_FSQRT:
-        return !insn->approx && !(ct_rounds_to_nearest(insn->rounding) && target_rounds(l->fn->target, insn->op, insn->type));
+        return !insn->approx && !(ct_rounds_to_nearest(insn->rounding) && target_rounds(l));
     default:
         return false;
     }
@@ -135,17 +139,20 @@ static uint32_t find_or_create(struct ct_lower *l, uint32_t flushed)
     return fn->subroutines.n - 1;
 }
 
-ct_value ct_lower_by_call(struct ct_lower *l)
+ct_value ct_lower_call(struct ct_lower *l)
 {
     const struct ct_insn *insn = l->insn;
-    struct operands operands;
-    struct ct_insn *call;
+    const struct operands operands = operands_of(l);
+    struct ct_insn *call = ct_emit_insn(&l->at, CT_OP_SUBROUTINE, PTX_NONE, 1, insn->n_operands);
 
-    if (!l->fn->target->inlines || l->fn->is_subroutine || !is_long(l))
-        return CT_NO_VALUE;
-    operands = operands_of(l);
-    call = ct_emit_insn(&l->at, CT_OP_SUBROUTINE, PTX_NONE, 1, insn->n_operands);
     call->imm = find_or_create(l, operands.flushed);
     memcpy(call->operands, operands.v, insn->n_operands * sizeof *call->operands);
     return call->results[0] = ct_value_create(l->fn, ct_width_of_value(l->fn, insn->results[0]));
+}
+
+ct_value ct_lower_by_call(struct ct_lower *l)
+{
+    if (!l->fn->target->inlines || l->fn->is_subroutine || !is_long(l))
+        return CT_NO_VALUE;
+    return ct_lower_call(l);
 }
