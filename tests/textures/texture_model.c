@@ -240,13 +240,13 @@ static struct model_result fetch_level(const struct model *model, const struct m
 
     if (is_cube(model))
         face = find_face(place, &u, &v, &out.is_uncertain);
-    x = place_axis(model, scaled ? u * width : u, width, mode, scaled, &out.is_uncertain);
+    x = place_axis(model, (scaled ? u * width : u) + place->offset[0], width, mode, scaled, &out.is_uncertain);
     if (!is_line)
-        y = place_axis(model, scaled ? v * height : v, height, mode, scaled, &out.is_uncertain);
+        y = place_axis(model, (scaled ? v * height : v) + place->offset[1], height, mode, scaled, &out.is_uncertain);
     else if (model->geometry == MODEL_1D)
         y = place_axis(model, 0, 1, mode, false, &out.is_uncertain);
     if (model->geometry == MODEL_3D)
-        z = place_axis(model, scaled ? place->z * depth : place->z, depth, mode, scaled, &out.is_uncertain);
+        z = place_axis(model, (scaled ? place->z * depth : place->z) + place->offset[2], depth, mode, scaled, &out.is_uncertain);
     else if (is_cube(model))
         z.low = z.high = face + 6 * (model->geometry == MODEL_CUBE_LAYERED ? clamp_layer(place->layer, depth / 6) : 0);
     else if (model->geometry != MODEL_1D && model->geometry != MODEL_2D)
