@@ -45,6 +45,7 @@ static const struct format {
     {"u16 x1", CU_AD_FORMAT_UNSIGNED_INT16, 1, true},
     {"u32 x4", CU_AD_FORMAT_UNSIGNED_INT32, 4, true},
     {"s32 x1", CU_AD_FORMAT_SIGNED_INT32, 1, true},
+    {"10 10 10 2", CU_AD_FORMAT_UNORM_INT_101010_2, 4, false},
 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -321,7 +322,8 @@ static void borders_have_a_colour(void **state)
 {
     static const struct format tested[] = {{"float x4", CU_AD_FORMAT_FLOAT, 4, false},
                                            {"unorm8 x4", CU_AD_FORMAT_UNSIGNED_INT8, 4, false},
-                                           {"half x2", CU_AD_FORMAT_HALF, 2, false}};
+                                           {"half x2", CU_AD_FORMAT_HALF, 2, false},
+                                           {"10 10 10 2", CU_AD_FORMAT_UNORM_INT_101010_2, 4, false}};
     unsigned wrong = 0;
 
     (void)state;
@@ -711,6 +713,37 @@ static void integers_fetch_from_levels(void **state)
     destroy(&texture);
 }
 
+/* The format of a view says how texels are read, not that of the array, whose values would be floats. */
+static void views_have_their_own_format(void **state)
+{
+    static const uint32_t texels[2] = {0x12345678, 0xfedcba98};
+    static const uint32_t bytes[8] = {0x78, 0x56, 0x34, 0x12, 0x98, 0xba, 0xdc, 0xfe};
+    const CUDA_ARRAY3D_DESCRIPTOR desc = {2, 1, 0, CU_AD_FORMAT_UNORM_INT_101010_2, 4, 0};
+    const CUDA_TEXTURE_DESC how = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP}, .flags = CU_TRSF_READ_AS_INTEGER};
+    CUDA_RESOURCE_VIEW_DESC view = {.format = CU_RES_VIEW_FORMAT_UINT_1X32, .width = 2, .height = 1};
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    const struct place places[2] = {{.x = 0.5f, .y = 0.5f}, {.x = 1.5f, .y = 0.5f}};
+    uint32_t results[8];
+    CUtexObject object;
+    CUarray array;
+
+    (void)state;
+    ok(cuArray3DCreate(&array, &desc));
+    ok(cuMemcpyHtoA(array, 0, texels, sizeof texels));
+    resource.res.array.hArray = array;
+    ok(cuTexObjectCreate(&object, &resource, &how, &view));
+    fetch("fetch_2d", object, places, 2, results);
+    assert_int_equal(results[0], texels[0]);
+    assert_int_equal(results[4], texels[1]);
+    ok(cuTexObjectDestroy(object));
+    view.format = CU_RES_VIEW_FORMAT_UINT_4X8;
+    ok(cuTexObjectCreate(&object, &resource, &how, &view));
+    fetch("fetch_2d", object, places, 2, results);
+    assert_memory_equal(results, bytes, sizeof bytes);
+    ok(cuTexObjectDestroy(object));
+    ok(cuArrayDestroy(array));
+}
+
 /* tex.2dms of a texture that has one sample of each texel. */
 static void samples_are_numbered(void **state)
 {
@@ -942,6 +975,7 @@ int main(void)
         cmocka_unit_test(results_are_halves),
         cmocka_unit_test(integers_fetch_from_levels),
         cmocka_unit_test(samples_are_numbered),
+        cmocka_unit_test(views_have_their_own_format),
     };
 
     random_state = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);

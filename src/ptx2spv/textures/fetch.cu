@@ -143,6 +143,8 @@ INLINE struct words unpack(struct words raw, u32 texel)
 #pragma unroll
         for (u32 c = 0; c < 4; c++)
             out.v[c] = float_of_half(out.v[c]);
+    if (texel == PTX2SPV_TEXEL_U10) /* thirds are multiples of 1/1023 */
+        out = {{raw.v[0] & 1023, raw.v[0] >> 10 & 1023, raw.v[0] >> 20 & 1023, (raw.v[0] >> 30) * 341}};
     return out;
 }
 
@@ -153,12 +155,17 @@ INLINE float one_of(u32 texel)
            : texel == PTX2SPV_TEXEL_S8  ? 127.0f
            : texel == PTX2SPV_TEXEL_U16 ? 65535.0f
            : texel == PTX2SPV_TEXEL_S16 ? 32767.0f
+           : texel == PTX2SPV_TEXEL_U10 ? 1023.0f
                                         : 0.0f;
 }
 
 INLINE float reciprocal_of(float one)
 {
-    return one == 255.0f ? 1.0f / 255.0f : one == 127.0f ? 1.0f / 127.0f : one == 65535.0f ? 1.0f / 65535.0f : 1.0f / 32767.0f;
+    return one == 255.0f     ? 1.0f / 255.0f
+           : one == 127.0f   ? 1.0f / 127.0f
+           : one == 65535.0f ? 1.0f / 65535.0f
+           : one == 1023.0f  ? 1.0f / 1023.0f
+                             : 1.0f / 32767.0f;
 }
 
 /* ---- coordinates ---- */
@@ -347,6 +354,7 @@ INLINE u32 fraction(u32 v, u32 bits)
     const u32 u = (v << zeros | v >> (bits - zeros)) & ((1u << bits) - 1);
     const u32 digits = bits == 8    ? u * 0x01010101
                        : bits == 16 ? u * 0x00010001
+                       : bits == 10 ? u << 22 | u << 12 | u << 2 | u >> 8
                        : bits == 7  ? u << 25 | u << 18 | u << 11 | u << 4 | u >> 3
                                     : u << 17 | u << 2 | u >> 13;
 
@@ -356,7 +364,11 @@ INLINE u32 fraction(u32 v, u32 bits)
 INLINE u32 normalize_word(u32 word, u32 texel)
 {
     const bool is_negative = (int)word < 0;
-    const u32 bits = texel == PTX2SPV_TEXEL_U8 ? 8 : texel == PTX2SPV_TEXEL_S8 ? 7 : texel == PTX2SPV_TEXEL_U16 ? 16 : 15;
+    const u32 bits = texel == PTX2SPV_TEXEL_U8    ? 8
+                     : texel == PTX2SPV_TEXEL_S8  ? 7
+                     : texel == PTX2SPV_TEXEL_U16 ? 16
+                     : texel == PTX2SPV_TEXEL_U10 ? 10
+                                                  : 15;
     const u32 most = (1u << bits) - 1, magnitude = is_negative ? 0 - word : word;
 
     if (!word)
@@ -780,6 +792,12 @@ FUNCTION void __cuttle_surface_store(u64 h, int x, int y, int z, u32 boundary, u
     const u64 at = surface_address(record, x * (int)bytes, y, z, bytes, boundary);
     const u32 each = bytes / channels;
 
+    if (texel == PTX2SPV_TEXEL_U10 && at) {
+        const u32 word = channel_of(a, texel, one) | channel_of(b, texel, one) << 10 | channel_of(c, texel, one) << 20;
+
+        asm volatile("st.global.u32 [%0], %1;" ::"l"(at), "r"(word | channel_of(d, texel, 3.0f) << 30) : "memory");
+        return;
+    }
 #pragma unroll
     for (u32 i = 0; i < 4; i++) {
         const u32 word = channel_of(components[i], texel, one);
@@ -834,6 +852,8 @@ INLINE u32 channel_data_type(u32 texel, bool normalized)
         return 0x10d9;
     case PTX2SPV_TEXEL_F16:
         return 0x10dd;
+    case PTX2SPV_TEXEL_U10:
+        return 0x10e0; /* CL_UNORM_INT_101010_2 */
     default:
         return 0x10de;
     }
