@@ -683,34 +683,49 @@ static void results_are_halves(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* tex.level with integer coordinates, which are clamped, whatever the address mode, and zeros in levels that do not exist. */
 static void integers_fetch_from_levels(void **state)
 {
-    static const struct geometry square = {MODEL_2D, "2d", 8, 8, 0, 0, 0};
-    static struct texture texture;
-    static struct place places[7 * 64];
-    static uint32_t results[4 * 7 * 64];
+    static const struct geometry tested[] = {{MODEL_2D, "texel_level", 8, 8, 0, 0, 0},
+                                             {MODEL_3D, "texel_level_3d", 8, 8, 8, 0, 0},
+                                             {MODEL_2D_LAYERED, "texel_level_a2d", 8, 8, 3, CUDA_ARRAY3D_LAYERED, 3}};
 
     (void)state;
-    memset(&texture, 0, sizeof texture);
-    texture.model = (struct model){
-        .format = CU_AD_FORMAT_FLOAT, .channels = 1, .address = CU_TR_ADDRESS_MODE_CLAMP, .normalized_coordinates = true, .max_level = 10};
-    create(&texture, &square, 4);
-    for (unsigned i = 0; i < COUNT(places); i++) {
-        const int level = (int)(i / 64) - 1; /* from -1 to 5 */
-        const unsigned side = level >= 0 && level < 4 ? 8u >> level : 8;
+    for (size_t g = 0; g < COUNT(tested); g++) {
+        static struct texture texture;
+        static struct place places[N_PLACES];
+        static uint32_t results[4 * N_PLACES];
 
-        places[i] = (struct place){.x = (float)(i % 8 % side), .y = (float)(i / 8 % 8 % side), .level = (float)level};
-    }
-    fetch("texel_level", texture.object, places, COUNT(places), results);
-    for (unsigned i = 0; i < COUNT(places); i++) {
-        const int level = (int)(i / 64) - 1;
-        float expected = 0;
+        memset(&texture, 0, sizeof texture);
+        texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT,
+                                       .channels = 1,
+                                       .address = CU_TR_ADDRESS_MODE_BORDER,
+                                       .normalized_coordinates = true,
+                                       .max_level = 10};
+        create(&texture, &tested[g], 4);
+        random_places(&tested[g], false, places);
+        for (unsigned i = 0; i < N_PLACES; i++)
+            places[i].level = (float)(i % 7) - 1; /* to 5 */
+        fetch(tested[g].kernel, texture.object, places, N_PLACES, results);
+        for (unsigned i = 0; i < N_PLACES; i++) {
+            const int level = (int)places[i].level;
+            struct model one = {.geometry = tested[g].geometry,
+                                .format = CU_AD_FORMAT_FLOAT,
+                                .channels = 1,
+                                .address = CU_TR_ADDRESS_MODE_CLAMP,
+                                .n_levels = 1};
+            const struct model_place at = {
+                floorf(places[i].x) + 0.5, floorf(places[i].y) + 0.5, floorf(places[i].z) + 0.5, places[i].layer, false, 0, {0}};
+            double expected = 0;
 
-        if (level >= 0 && level < 4)
-            memcpy(&expected, texture.texels[level] + 4 * ((size_t)places[i].y * (8u >> level) + (size_t)places[i].x), sizeof expected);
-        assert_true(result_value(&texture.model, results[4 * i]) == expected);
+            if (level >= 0 && level < 4) {
+                one.levels[0] = texture.model.levels[level];
+                expected = model_fetch(&one, &at).values[0];
+            }
+            assert_true(result_value(&one, results[4 * i]) == expected);
+        }
+        destroy(&texture);
     }
-    destroy(&texture);
 }
 
 /* The format of a view says how texels are read, not that of the array, whose values would be floats. */

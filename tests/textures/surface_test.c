@@ -282,7 +282,7 @@ static void formatted_stores_convert(void **state)
     static const uint16_t halves[4] = {0x3800, 0xbf00, 0x6400, 0x01f7};
     static const int16_t shorts[2] = {7, 200};
     static const uint8_t chars[4] = {7, 200, 3, 255};
-    static const uint32_t packed[1] = {512 | 1023u << 20};
+    static const uint32_t packed[1] = {511 | 1023u << 20}; /* halves are rounded down */
     static const void *const expected[] = {chars, shorts, floats, halves, packed};
 
     (void)state;

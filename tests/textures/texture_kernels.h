@@ -80,6 +80,8 @@ struct place { /* of a fetch */
                               "mov.b32 f0,{h0,h1};mov.b32 f1,{h2,h3};mov.f32 f2,f0;mov.f32 f3,f1;") \
     FETCH_KERNEL("texel_pairs", XY "tex.2d.v2.f16x2.s32 {r5,r6},[d0,{r5,r6}];mov.b32 f0,r5;mov.b32 f1,r6;mov.f32 f2,f0;mov.f32 f3,f1;") \
     FETCH_KERNEL("texel_level", XY "cvt.rni.s32.f32 r7,l;tex.level.2d.v4.f32.s32 {f0,f1,f2,f3},[d0,{r5,r6}],r7;") \
+    FETCH_KERNEL("texel_level_a2d", XY "cvt.rni.s32.f32 r7,l;tex.level.a2d.v4.f32.s32 {f0,f1,f2,f3},[d0,{r0,r5,r6,r6}],r7;") \
+    FETCH_KERNEL("texel_level_3d", XYZ "cvt.rni.s32.f32 r4,l;tex.level.3d.v4.f32.s32 {f0,f1,f2,f3},[d0,{r5,r6,r7,r7}],r4;") \
     FETCH_KERNEL("samples", XY "tex.2dms.v4.f32.s32 {f0,f1,f2,f3},[d0,{r0,r5,r6,r6}];") \
     FETCH_KERNEL("objects", "and.b32 r5,r2,3;mul.wide.u32 d4,r5,8;add.u64 d4,d4,d0;ld.global.u64 d5,[d4];" \
                             "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d5,{x,y}];")

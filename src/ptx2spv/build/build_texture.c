@@ -211,10 +211,12 @@ static bool add_modes(struct ct_build *b, const struct ct_texture_access *access
         add_constant(b, arguments, access->channel);
     if (access->kind == CT_TEXTURE_LEVEL)
         add_operand(b, arguments, &b->insn->operands[2], PTX_F32);
-    if (access->kind == CT_TEXTURE_TEXEL && !access->has_level)
-        add_constant(b, arguments, 0);
     if (access->kind == CT_TEXTURE_TEXEL && access->has_level)
         add_operand(b, arguments, &b->insn->operands[2], PTX_S32);
+    if (access->kind == CT_TEXTURE_TEXEL && !access->has_level)
+        add_constant(b, arguments, 0);
+    if (access->kind == CT_TEXTURE_TEXEL)
+        add_constant(b, arguments, access->has_level); /* enum outside of fetch.cu */
     for (unsigned i = 0; access->kind == CT_TEXTURE_GRAD && i < 2; i++)
         if (!add_derivative(b, access, arguments, 2 + i))
             return false;

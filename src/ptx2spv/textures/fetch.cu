@@ -571,8 +571,14 @@ INLINE struct words sample_grad(u64 handle, enum geometry geometry, struct coord
     return sample_levels(record, geometry, at, 0.5f * lod);
 }
 
-/* Integer coordinates: a texel of a level, or zeros outside of it, whatever the address mode, and in levels and layers that do not exist. */
-INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int z, u32 slice, u32 number)
+/* Where integer coordinates lead. Measured on an H100; PTX leaves it undefined. */
+enum outside {
+    OUTSIDE_ZERO,  /* tex: zeros outside of the level and in layers that do not exist, whatever the address mode */
+    OUTSIDE_CLAMP, /* tex.level: the nearest texel, whatever the address mode, and the last layer */
+};
+
+/* Integer coordinates: a texel of a level; zeros in levels that do not exist. */
+INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int z, u32 slice, u32 number, u32 outside)
 {
     const u64 record = find(handle), level = level_of(record, number);
     struct words out = {{0, 0, 0, 0}};
@@ -581,9 +587,12 @@ INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int 
         return out;
     const bool is_normalized = MEMBER32(record, flags) & PTX2SPV_TEXTURE_NORMALIZED_VALUES && one_of(MEMBER32(record, texel)) != 0.0f;
 
-    x = index_of(x, LEVEL32(level, width), PTX2SPV_TEXTURE_BORDER);
-    y = geometry <= LINES ? 0 : index_of(y, LEVEL32(level, height), PTX2SPV_TEXTURE_BORDER);
-    z = index_of(geometry == VOLUME ? z : (int)slice, LEVEL32(level, depth), PTX2SPV_TEXTURE_BORDER);
+    const u32 mode = outside == OUTSIDE_CLAMP ? PTX2SPV_TEXTURE_CLAMP : PTX2SPV_TEXTURE_BORDER, depth = LEVEL32(level, depth);
+
+    x = index_of(x, LEVEL32(level, width), mode);
+    y = geometry <= LINES ? 0 : index_of(y, LEVEL32(level, height), mode);
+    z = geometry == VOLUME ? z : (int)(outside == OUTSIDE_CLAMP ? clamp_slice(slice, depth) : slice);
+    z = index_of(z, depth, mode);
     if ((x | y | z) < 0)
         return out;
     out = fetch_texel(record, level, x, y, z, MEMBER32(record, texel));
@@ -675,34 +684,34 @@ FUNCTION struct words __cuttle_tex_grad_a2d(u64 h, u32 i, float x, float y, int 
     return sample_grad(h, PLANE, {x, y, 0, i, dx, dy}, {x_x, x_y}, {y_x, y_y});
 }
 
-FUNCTION struct words __cuttle_tex_fetch_1d(u64 h, int x, u32 level)
+FUNCTION struct words __cuttle_tex_fetch_1d(u64 h, int x, u32 level, u32 outside)
 {
-    return fetch(h, LINE, x, 0, 0, 0, level);
+    return fetch(h, LINE, x, 0, 0, 0, level, outside);
 }
-FUNCTION struct words __cuttle_tex_fetch_2d(u64 h, int x, int y, u32 level)
+FUNCTION struct words __cuttle_tex_fetch_2d(u64 h, int x, int y, u32 level, u32 outside)
 {
-    return fetch(h, PLANE, x, y, 0, 0, level);
+    return fetch(h, PLANE, x, y, 0, 0, level, outside);
 }
-FUNCTION struct words __cuttle_tex_fetch_3d(u64 h, int x, int y, int z, u32 level)
+FUNCTION struct words __cuttle_tex_fetch_3d(u64 h, int x, int y, int z, u32 level, u32 outside)
 {
-    return fetch(h, VOLUME, x, y, z, 0, level);
+    return fetch(h, VOLUME, x, y, z, 0, level, outside);
 }
-FUNCTION struct words __cuttle_tex_fetch_a1d(u64 h, u32 i, int x, u32 level)
+FUNCTION struct words __cuttle_tex_fetch_a1d(u64 h, u32 i, int x, u32 level, u32 outside)
 {
-    return fetch(h, LINES, x, 0, 0, i, level);
+    return fetch(h, LINES, x, 0, 0, i, level, outside);
 }
-FUNCTION struct words __cuttle_tex_fetch_a2d(u64 h, u32 i, int x, int y, u32 level)
+FUNCTION struct words __cuttle_tex_fetch_a2d(u64 h, u32 i, int x, int y, u32 level, u32 outside)
 {
-    return fetch(h, PLANE, x, y, 0, i, level);
+    return fetch(h, PLANE, x, y, 0, i, level, outside);
 }
 /* Textures have one sample of each texel. */
-FUNCTION struct words __cuttle_tex_fetch_2dms(u64 h, u32 sample, int x, int y, u32 level)
+FUNCTION struct words __cuttle_tex_fetch_2dms(u64 h, u32 sample, int x, int y, u32 level, u32 outside)
 {
-    return fetch(sample ? 0 : h, PLANE, x, y, 0, 0, level);
+    return fetch(sample ? 0 : h, PLANE, x, y, 0, 0, level, outside);
 }
-FUNCTION struct words __cuttle_tex_fetch_a2dms(u64 h, u32 sample, u32 i, int x, int y, u32 level)
+FUNCTION struct words __cuttle_tex_fetch_a2dms(u64 h, u32 sample, u32 i, int x, int y, u32 level, u32 outside)
 {
-    return fetch(sample ? 0 : h, PLANE, x, y, 0, i, level);
+    return fetch(sample ? 0 : h, PLANE, x, y, 0, i, level, outside);
 }
 
 FUNCTION struct words __cuttle_tld4_2d(u64 h, float x, float y, int dx, int dy, u32 channel)
@@ -777,7 +786,7 @@ INLINE u32 channel_of(u32 word, u32 texel, float one)
         return word;
     const float value = __builtin_fminf(__builtin_fmaxf(bits_of(word), is_signed ? -1.0f : 0.0f), 1.0f) * one;
 
-    return (u32)(int)__builtin_rintf(value);
+    return (u32)(int)__builtin_ceilf(value - 0.5f); /* halves are rounded down, as on an H100 */
 }
 
 FUNCTION void __cuttle_surface_store(u64 h, int x, int y, int z, u32 boundary, u32 a, u32 b, u32 c, u32 d)
