@@ -195,7 +195,17 @@ CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOU
 
 /* ---- views ---- */
 
-/* View formats (CUresourceViewFormat) are the eight texel types with 1, 2 and 4 channels each, from 1 on, and blocks, which are not supported. */
+/* The size of a block, which must be that of an element of the array; 0 if the format has no blocks. */
+static uint32_t block_bytes(CUresourceViewFormat format)
+{
+    if (format < CU_RES_VIEW_FORMAT_UNSIGNED_BC1 || format > CU_RES_VIEW_FORMAT_UNSIGNED_BC7)
+        return 0;
+    return format == CU_RES_VIEW_FORMAT_UNSIGNED_BC1 || format == CU_RES_VIEW_FORMAT_UNSIGNED_BC4 || format == CU_RES_VIEW_FORMAT_SIGNED_BC4
+               ? 8
+               : 16;
+}
+
+/* View formats (CUresourceViewFormat) are the eight texel types with 1, 2 and 4 channels each, from 1 on, and compressed blocks. */
 static bool set_view_format(CUresourceViewFormat format, struct ptx2spv_texture *record)
 {
     static const struct {
@@ -232,6 +242,9 @@ CUresult ct_texture_record_view(const CUDA_RESOURCE_VIEW_DESC *view, struct ptx2
     const struct ptx2spv_texture_level *level = &record->levels[0];
     const unsigned layers = has_layers ? level->depth : 1, depth = record->dimensions == 3 || has_layers ? level->depth : 0;
 
+    if (block_bytes(view->format) == record->texel_bytes)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "views of texels as compressed blocks (format 0x%x) are not supported",
+                       (unsigned)view->format);
     if (!set_view_format(view->format, record))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "view format 0x%x of texels of %u bytes", (unsigned)view->format, record->texel_bytes);
     if (view->width != level->width || (view->height ? view->height : 1) != level->height || view->depth != depth)
