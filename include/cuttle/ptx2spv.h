@@ -281,6 +281,7 @@ enum ptx2spv_texel { /* the type of a channel */
                      PTX2SPV_TEXEL_S32,
                      PTX2SPV_TEXEL_F16,
                      PTX2SPV_TEXEL_F32,
+                     PTX2SPV_TEXEL_U10, /* three channels of 10 bits, and the highest 2 bits, of which the fourth channel consists */
 };
 enum ptx2spv_texture_address { /* the values of CUaddress_mode */
                                PTX2SPV_TEXTURE_WRAP,

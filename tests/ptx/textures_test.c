@@ -95,16 +95,16 @@ static void expect(const char *instruction, enum ptx2spv_status wanted)
 }
 
 static const struct {
-    const char *name, *floats, *integers, *derivative; /* vectors of coordinates; NULL: there is no such form */
-    unsigned gathers, surface, reduces;
+    const char *name, *floats, *integers, *derivative, *offset; /* vectors; NULL: there is no such form */
+    unsigned gathers, compares, surface, reduces;
 } geometries[] = {
-    {"1d", "{f0}", "{r0}", "{f1}", 0, 1, 1},
-    {"2d", "{f0,f1}", "{r0,r1}", "{f1,f2}", 1, 1, 1},
-    {"3d", "{f0,f1,f2,f2}", "{r0,r1,r2,r2}", "{f1,f2,f3,f3}", 0, 1, 1},
-    {"a1d", "{r0,f0}", "{r0,r1}", "{f1}", 0, 1, 0},
-    {"a2d", "{r0,f0,f1,f1}", "{r0,r1,r2,r2}", "{f1,f2}", 1, 1, 0},
-    {"cube", "{f0,f1,f2,f2}", NULL, NULL, 1, 0, 0},
-    {"acube", "{r0,f0,f1,f2}", NULL, NULL, 1, 0, 0},
+    {"1d", "{f0}", "{r0}", "{f1}", "{r4}", 0, 1, 1, 1},
+    {"2d", "{f0,f1}", "{r0,r1}", "{f1,f2}", "{r4,-3}", 1, 1, 1, 1},
+    {"3d", "{f0,f1,f2,f2}", "{r0,r1,r2,r2}", "{f1,f2,f3,f3}", "{r4,r5,7,7}", 0, 0, 1, 1},
+    {"a1d", "{r0,f0}", "{r0,r1}", "{f1}", "{-8}", 0, 1, 1, 0},
+    {"a2d", "{r0,f0,f1,f1}", "{r0,r1,r2,r2}", "{f1,f2}", "{r4,r5}", 1, 1, 1, 0},
+    {"cube", "{f0,f1,f2,f2}", NULL, NULL, NULL, 1, 1, 0, 0},
+    {"acube", "{r0,f0,f1,f2}", NULL, NULL, NULL, 1, 1, 0, 0},
 };
 #define N_GEOMETRIES (sizeof geometries / sizeof *geometries)
 
@@ -137,6 +137,63 @@ static void textures_compile(void **state)
             format_and_expect(PTX2SPV_OK, "tex.%s.v4.f32.s32 {f0,f1,f2,f3},[d1,%s];", name, geometries[g].integers);
         for (const char *channel = "rgba"; geometries[g].gathers && *channel; channel++)
             format_and_expect(PTX2SPV_OK, "tld4.%c.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s];", *channel, name, at);
+    }
+}
+
+/* Offsets, also of integer coordinates, and values to compare with depths. */
+static void optional_operands_compile(void **state)
+{
+    (void)state;
+    for (size_t g = 0; g < N_GEOMETRIES; g++) {
+        const char *name = geometries[g].name, *at = geometries[g].floats, *d = geometries[g].derivative, *offset = geometries[g].offset;
+        const enum ptx2spv_status offsets = offset ? PTX2SPV_OK : PTX2SPV_INVALID_PTX;
+        const enum ptx2spv_status compares = geometries[g].compares ? PTX2SPV_OK : PTX2SPV_INVALID_PTX;
+        const enum ptx2spv_status both = offset ? compares : PTX2SPV_INVALID_PTX;
+        const char *o = offset ? offset : "{r4,r5,r6,r6}";
+
+        format_and_expect(offsets, "tex.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s],%s;", name, at, o);
+        format_and_expect(compares, "tex.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s],f4;", name, at);
+        format_and_expect(both, "tex.%s.v4.f32.f32 {f0,f1,f2,f3}|p,[d1,%s],%s,f4;", name, at, o);
+        format_and_expect(offsets, "tex.level.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s],f1,%s;", name, at, o);
+        format_and_expect(both, "tex.level.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s],f1,%s,0f3f000000;", name, at, o);
+        if (geometries[g].gathers) {
+            format_and_expect(offsets, "tld4.g.%s.v4.u32.f32 {r0,r1,r2,r3},[d1,%s],%s;", name, at, o);
+            format_and_expect(compares, "tld4.r.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s],f4;", name, at);
+            format_and_expect(both, "tld4.b.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s],%s,f4;", name, at, o);
+        }
+        if (!geometries[g].integers)
+            continue;
+        format_and_expect(PTX2SPV_OK, "tex.grad.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s],%s,%s,%s;", name, at, d, d, o);
+        format_and_expect(compares, "tex.grad.%s.v4.f32.f32 {f0,f1,f2,f3},[d1,%s],%s,%s,%s,f4;", name, at, d, d, o);
+        format_and_expect(PTX2SPV_OK, "tex.%s.v4.s32.s32 {r0,r1,r2,r3},[d1,%s],%s;", name, geometries[g].integers, o);
+        format_and_expect(PTX2SPV_OK, "tex.level.%s.v4.f32.s32 {f0,f1,f2,f3},[d1,%s],r3,%s;", name, geometries[g].integers, o);
+        format_and_expect(PTX2SPV_INVALID_PTX, "tex.%s.v4.f32.s32 {f0,f1,f2,f3},[d1,%s],f4;", name, geometries[g].integers);
+    }
+}
+
+static void halves_compile(void **state)
+{
+    (void)state;
+    for (size_t g = 0; g < N_GEOMETRIES; g++) {
+        const char *name = geometries[g].name, *at = geometries[g].floats;
+
+        format_and_expect(PTX2SPV_OK, "tex.%s.v2.f16x2.f32 {r0,r1},[d1,%s];", name, at);
+        format_and_expect(PTX2SPV_OK, "tex.%s.v4.f16.f32 {h0,_,h2,h3}|p,[d1,%s];", name, at);
+        format_and_expect(PTX2SPV_OK, "tex.level.%s.v2.f16x2.f32 {r0,r1},[d1,%s],f3;", name, at);
+        if (geometries[g].integers)
+            format_and_expect(PTX2SPV_OK, "tex.%s.v2.f16x2.s32 {r0,r1},[d1,%s],%s;", name, geometries[g].integers, geometries[g].offset);
+    }
+}
+
+static void samples_compile(void **state)
+{
+    (void)state;
+    for (int layered = 0; layered < 2; layered++) {
+        const char *name = layered ? "a2dms" : "2dms";
+
+        format_and_expect(PTX2SPV_OK, "tex.%s.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r0,r1,r1}];", name);
+        format_and_expect(PTX2SPV_OK, "tex.base.%s.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r0,r1,r1}],{r1,r2};", name);
+        format_and_expect(PTX2SPV_OK, "tex.%s.v2.f16x2.s32 {r0,r1},[d1,{r0,r0,r1,r1}];", name);
     }
 }
 
@@ -222,12 +279,9 @@ static void references_compile(void **state)
 static void other_forms_are_refused(void **state)
 {
     static const char *const unsupported[] = {
-        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{r0,r1};",  /* an offset */
-        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],f3;",       /* a depth to compare with */
-        "tex.2dms.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r0,r1,r1}];",  /* several samples */
-        "tex.2d.v2.f16x2.f32 {r0,r1},[d1,{f0,f1}];",              /* halves */
-        "tex.level.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}],f3;", /* a level at integer coordinates */
+        "tex.grad.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}],{f0,f1},{f0,f1};", /* derivatives at integer coordinates */
         "tex.grad.cube.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f3}],{f0,f1,f2,f3},{f0,f1,f2,f3};",
+        "istypep.texref p,d1;",
     };
 
     (void)state;
@@ -235,12 +289,36 @@ static void other_forms_are_refused(void **state)
         expect(unsupported[i], PTX2SPV_UNSUPPORTED);
 }
 
+/* Forms that ptxas refuses, too, by their words. */
+static void other_words_are_refused(void **state)
+{
+    static const char *const refused[] = {
+        "tex.level.2dms.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r0,r1,r1}],r2;",
+        "tex.2dms.v4.f32.f32 {f0,f1,f2,f3},[d1,{r0,r0,r1,r1}];",
+        "tex.2d.v2.f32.f32 {f0,f1},[d1,{f0,f1}];",
+        "tex.2d.v4.f16x2.f32 {r0,r1,r2,r3},[d1,{f0,f1}];",
+        "tex.2d.v2.f16.f32 {h0,h1},[d1,{f0,f1}];",
+        "tex.2d.v4.s16.f32 {h0,h1,h2,h3},[d1,{f0,f1}];",
+        "tex.cube.v2.f16x2.s32 {r0,r1},[d1,{r0,r1,r2,r3}];",
+        "tld4.r.2d.v2.f16x2.f32 {r0,r1},[d1,{f0,f1}];",
+        "tld4.r.2d.v4.f16.f32 {h0,h1,h2,h3},[d1,{f0,f1}];",
+        "tld4.r.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}];",
+        "tld4.r.3d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f2}];",
+        "suld.b.2dms.b32.trap r0,[d1,{r0,r1,r2,r2}];",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        expect(refused[i], PTX2SPV_UNSUPPORTED);
+}
+
 static void bad_operands_are_invalid(void **state)
 {
     static const char *const invalid[] = {
-        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0}];",        "tex.1d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];",
-        "tex.2d.v4.f32.f32 {f0,f1,f2},[d1,{f0,f1}];",        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1];",
-        "suld.b.2d.v2.b32.trap {r0,r1,r2,r3},[d1,{r0,r1}];", "txq.width.b32 r0,[d1],r1;",
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0}];",         "tex.1d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];",
+        "tex.2d.v4.f32.f32 {f0,f1,f2},[d1,{f0,f1}];",         "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1];",
+        "suld.b.2d.v2.b32.trap {r0,r1,r2,r3},[d1,{r0,r1}];",  "txq.width.b32 r0,[d1],r1;",
+        "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{r1};", "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],f4,{r1,r2};",
     };
 
     (void)state;
@@ -251,8 +329,10 @@ static void bad_operands_are_invalid(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(textures_compile),   cmocka_unit_test(surfaces_compile),        cmocka_unit_test(queries_compile),
-        cmocka_unit_test(references_compile), cmocka_unit_test(other_forms_are_refused), cmocka_unit_test(bad_operands_are_invalid),
+        cmocka_unit_test(textures_compile),         cmocka_unit_test(optional_operands_compile), cmocka_unit_test(halves_compile),
+        cmocka_unit_test(samples_compile),          cmocka_unit_test(other_words_are_refused),   cmocka_unit_test(surfaces_compile),
+        cmocka_unit_test(queries_compile),          cmocka_unit_test(references_compile),        cmocka_unit_test(other_forms_are_refused),
+        cmocka_unit_test(bad_operands_are_invalid),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

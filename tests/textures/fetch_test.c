@@ -45,6 +45,7 @@ static const struct format {
     {"u16 x1", CU_AD_FORMAT_UNSIGNED_INT16, 1, true},
     {"u32 x4", CU_AD_FORMAT_UNSIGNED_INT32, 4, true},
     {"s32 x1", CU_AD_FORMAT_SIGNED_INT32, 1, true},
+    {"10 10 10 2", CU_AD_FORMAT_UNORM_INT_101010_2, 4, false},
 };
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -101,6 +102,8 @@ static void random_places(const struct geometry *geometry, bool normalized, stru
             .level = (float)random_between(-2, 8),
             .layer = (int)(random_bits() % (geometry->layers + 4)) - 2,
         };
+        for (unsigned k = 0; k < 3; k++)
+            place->offset[k] = (int)(random_bits() % 16) - 8;
     }
 }
 
@@ -216,13 +219,24 @@ static double result_value(const struct model *model, uint32_t word)
     return value;
 }
 
-static unsigned compare(const char *name, const struct model *model, bool has_level, const struct place *places, const uint32_t *results)
+enum operands { HAS_LEVEL = 1, HAS_OFFSET = 2 }; /* of a kernel's fetch */
+
+static struct model_place model_place(const struct place *at, unsigned operands)
+{
+    struct model_place place = {at->x, at->y, at->z, at->layer, operands & HAS_LEVEL, at->level, {0}};
+
+    for (unsigned i = 0; operands & HAS_OFFSET && i < 3; i++)
+        place.offset[i] = at->offset[i];
+    return place;
+}
+
+static unsigned compare(const char *name, const struct model *model, unsigned operands, const struct place *places, const uint32_t *results)
 {
     unsigned wrong = 0, certain = 0;
 
     for (unsigned i = 0; i < N_PLACES; i++) {
         const struct place *at = &places[i];
-        const struct model_place place = {at->x, at->y, at->z, at->layer, has_level, at->level};
+        const struct model_place place = model_place(at, operands);
         const struct model_result expected = model_fetch(model, &place);
 
         certain += !expected.is_uncertain;
@@ -242,14 +256,15 @@ static unsigned compare(const char *name, const struct model *model, bool has_le
 }
 
 /* Tests one texture by one kernel, and destroys it. Returns the number of wrong values. */
-static unsigned test_texture(struct texture *texture, const struct geometry *geometry, const char *name, const char *kernel, bool has_level)
+static unsigned test_texture(struct texture *texture, const struct geometry *geometry, const char *name, const char *kernel,
+                             unsigned operands)
 {
     static struct place places[N_PLACES];
     static uint32_t results[4 * N_PLACES];
 
     random_places(geometry, texture->model.normalized_coordinates, places);
     fetch(kernel, texture->object, places, N_PLACES, results);
-    return compare(name, &texture->model, has_level, places, results);
+    return compare(name, &texture->model, operands, places, results);
 }
 
 /* ---- tests ---- */
@@ -284,7 +299,7 @@ static unsigned test_case(const struct geometry *geometry, const struct format *
              linear ? "linear" : "point", normalized ? "normalized" : "in texels");
     snprintf(kernel, sizeof kernel, "fetch_%s", geometry->kernel);
     create(&texture, geometry, 1);
-    wrong = test_texture(&texture, geometry, name, kernel, false);
+    wrong = test_texture(&texture, geometry, name, kernel, 0);
     destroy(&texture);
     return wrong;
 }
@@ -307,7 +322,8 @@ static void borders_have_a_colour(void **state)
 {
     static const struct format tested[] = {{"float x4", CU_AD_FORMAT_FLOAT, 4, false},
                                            {"unorm8 x4", CU_AD_FORMAT_UNSIGNED_INT8, 4, false},
-                                           {"half x2", CU_AD_FORMAT_HALF, 2, false}};
+                                           {"half x2", CU_AD_FORMAT_HALF, 2, false},
+                                           {"10 10 10 2", CU_AD_FORMAT_UNORM_INT_101010_2, 4, false}};
     unsigned wrong = 0;
 
     (void)state;
@@ -325,7 +341,7 @@ static void borders_have_a_colour(void **state)
                                                .border = {1, 0, 1, 0}};
                 snprintf(kernel, sizeof kernel, "fetch_%s", geometries[g].kernel);
                 create(&texture, &geometries[g], 1);
-                wrong += test_texture(&texture, &geometries[g], tested[f].name, kernel, false);
+                wrong += test_texture(&texture, &geometries[g], tested[f].name, kernel, 0);
                 destroy(&texture);
             }
     assert_int_equal(wrong, 0);
@@ -365,7 +381,7 @@ static void levels_follow_the_model(void **state)
             snprintf(kernel, sizeof kernel, "%s_%s", has_level ? "level" : "fetch", side16[g].kernel);
             snprintf(name, sizeof name, "%s, form %u", kernel, how);
             create(&texture, &side16[g], 4);
-            wrong += test_texture(&texture, &side16[g], name, kernel, has_level);
+            wrong += test_texture(&texture, &side16[g], name, kernel, has_level ? HAS_LEVEL : 0);
             destroy(&texture);
         }
     assert_int_equal(wrong, 0);
@@ -394,7 +410,7 @@ static void cubes_are_filtered_across_edges(void **state)
                                        .seamless = true};
         snprintf(kernel, sizeof kernel, "fetch_%s", cubes[g].kernel);
         create(&texture, &cubes[g], 1);
-        wrong += test_texture(&texture, &cubes[g], kernel, kernel, false);
+        wrong += test_texture(&texture, &cubes[g], kernel, kernel, 0);
         destroy(&texture);
     }
     assert_int_equal(wrong, 0);
@@ -417,7 +433,7 @@ static void derivatives_choose_the_level(void **state)
         places[i] = (struct place){.x = 0.3f, .y = 0.7f, .z = (float)(1 << i) / 16};
     fetch("grad_2d", texture.object, places, 5, results);
     for (unsigned i = 0; i < 5; i++) {
-        const struct model_result expected = model_fetch(&texture.model, &(struct model_place){0.3f, 0.7f, 0, 0, true, i});
+        const struct model_result expected = model_fetch(&texture.model, &(struct model_place){0.3f, 0.7f, 0, 0, true, i, {0}});
 
         assert_true(result_value(&texture.model, results[4 * i]) == expected.values[0]);
     }
@@ -479,10 +495,288 @@ static void gathers_take_four_texels(void **state)
         const double u = floor((places[i].x - 0.5) * 256 + 0.5) / 256, v = floor((places[i].y - 0.5) * 256 + 0.5) / 256;
 
         for (unsigned k = 0; k < 4; k++) {
-            const struct model_place at = {floor(u) + dx[k] + 0.5, floor(v) + dy[k] + 0.5, 0, 0, false, 0};
+            const struct model_place at = {floor(u) + dx[k] + 0.5, floor(v) + dy[k] + 0.5, 0, 0, false, 0, {0}};
 
             assert_true(result_value(&texture.model, results[4 * i + k]) == model_fetch(&texture.model, &at).values[1]);
         }
+    }
+    destroy(&texture);
+}
+
+/* ---- offsets ---- */
+
+/* The offset counts texels of the level, before the address mode. */
+static void offsets_move_the_place(void **state)
+{
+    static const struct format tested[] = {{"float x4", CU_AD_FORMAT_FLOAT, 4, false}, {"unorm8 x2", CU_AD_FORMAT_UNSIGNED_INT8, 2, false}};
+    unsigned wrong = 0;
+
+    (void)state;
+    for (size_t g = 0; g < 5; g++) /* cubes have no offsets */
+        for (size_t f = 0; f < COUNT(tested); f++)
+            for (unsigned how = 0; how < 16; how++) {
+                static struct texture texture;
+                char name[128], kernel[32];
+
+                if (!exists(&geometries[g], &tested[f], (CUaddress_mode)(how & 3), how & 4, how & 8))
+                    continue;
+                memset(&texture, 0, sizeof texture);
+                texture.model = (struct model){.format = tested[f].format,
+                                               .channels = tested[f].channels,
+                                               .address = (CUaddress_mode)(how & 3),
+                                               .linear = how & 4,
+                                               .normalized_coordinates = how & 8};
+                snprintf(kernel, sizeof kernel, "offset_%s", geometries[g].kernel);
+                snprintf(name, sizeof name, "%s, %s, form %u", kernel, tested[f].name, how);
+                create(&texture, &geometries[g], 1);
+                wrong += test_texture(&texture, &geometries[g], name, kernel, HAS_OFFSET);
+                destroy(&texture);
+            }
+    assert_int_equal(wrong, 0);
+}
+
+static void offsets_count_texels_of_the_level(void **state)
+{
+    static const struct geometry side16[] = {{MODEL_2D, "2d", 16, 16, 0, 0, 0}, {MODEL_3D, "3d", 8, 8, 8, 0, 0}};
+    unsigned wrong = 0;
+
+    (void)state;
+    for (size_t g = 0; g < COUNT(side16); g++)
+        for (unsigned how = 0; how < 4; how++) {
+            static struct texture texture;
+            char kernel[32];
+
+            memset(&texture, 0, sizeof texture);
+            texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT,
+                                           .channels = 4,
+                                           .address = how & 1 ? CU_TR_ADDRESS_MODE_MIRROR : CU_TR_ADDRESS_MODE_WRAP,
+                                           .linear = how & 2,
+                                           .normalized_coordinates = true,
+                                           .max_level = 10};
+            snprintf(kernel, sizeof kernel, "offset_level_%s", side16[g].kernel);
+            create(&texture, &side16[g], 4);
+            wrong += test_texture(&texture, &side16[g], kernel, kernel, HAS_LEVEL | HAS_OFFSET);
+            destroy(&texture);
+        }
+    assert_int_equal(wrong, 0);
+}
+
+/* The kernels of other instructions have constant offsets, except tld4's. */
+static void every_instruction_has_offsets(void **state)
+{
+    static const struct geometry square = {MODEL_2D, "2d", 16, 16, 0, CUDA_ARRAY3D_TEXTURE_GATHER, 0};
+    static struct texture texture;
+    static struct place places[N_PLACES];
+    static uint32_t results[4 * N_PLACES];
+
+    (void)state;
+    memset(&texture, 0, sizeof texture);
+    texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT, .channels = 4, .address = CU_TR_ADDRESS_MODE_CLAMP};
+    create(&texture, &square, 1);
+    random_places(&square, false, places);
+    for (unsigned i = 0; i < N_PLACES; i++) { /* the middles of texels that exist, with their neighbours */
+        places[i].x = 0.5f + (float)(3 + random_bits() % 13);
+        places[i].y = 0.5f + (float)(2 + random_bits() % 12);
+        places[i].z = 1;
+    }
+    fetch("offset_texel", texture.object, places, N_PLACES, results);
+    for (unsigned i = 0; i < N_PLACES; i++) {
+        const struct model_place at = {places[i].x - 3, places[i].y + 2, 0, 0, false, 0, {0}};
+
+        assert_true(result_value(&texture.model, results[4 * i]) == model_fetch(&texture.model, &at).values[0]);
+    }
+    fetch("offset_grad", texture.object, places, N_PLACES, results);
+    for (unsigned i = 0; i < N_PLACES; i++) {
+        const struct model_place at = {places[i].x, places[i].y, 0, 0, false, 0, {1, -2, 0}};
+
+        assert_true(result_value(&texture.model, results[4 * i]) == model_fetch(&texture.model, &at).values[0]);
+    }
+    fetch("offset_gather", texture.object, places, N_PLACES, results);
+    for (unsigned i = 0; i < N_PLACES; i++) { /* the last result is that of the lower texels; at their middle the others follow */
+        const struct model_place at = {places[i].x, places[i].y, 0, 0, false, 0, {places[i].offset[0], places[i].offset[1], 0}};
+
+        assert_true(result_value(&texture.model, results[4 * i + 3]) == model_fetch(&texture.model, &at).values[1]);
+    }
+    destroy(&texture);
+}
+
+/* ---- other operands and results ---- */
+
+/* A value to compare with depths has no effect on textures of colours. */
+static void colours_are_not_compared(void **state)
+{
+    static const char *const kernels[][2] = {{"fetch_2d", "depth_2d"}, {"level_2d", "depth_level_2d"}, {"gather", "depth_gather"}};
+    static struct texture texture;
+    struct geometry geometry = geometries[1];
+    static struct place places[N_PLACES];
+    static uint32_t results[4 * N_PLACES], compared[4 * N_PLACES];
+
+    (void)state;
+    geometry.flags = CUDA_ARRAY3D_TEXTURE_GATHER;
+    for (unsigned channels = 1; channels <= 4; channels *= 4) {
+        memset(&texture, 0, sizeof texture);
+        texture.model =
+            (struct model){.format = CU_AD_FORMAT_FLOAT, .channels = channels, .linear = true, .address = CU_TR_ADDRESS_MODE_BORDER};
+        create(&texture, &geometry, 1);
+        random_places(&geometry, false, places);
+        for (size_t i = 0; i < COUNT(kernels); i++) {
+            fetch(kernels[i][0], texture.object, places, N_PLACES, results);
+            fetch(kernels[i][1], texture.object, places, N_PLACES, compared);
+            assert_memory_equal(results, compared, sizeof results);
+        }
+        destroy(&texture);
+    }
+}
+
+/* Rounds to nearest even. */
+static uint16_t half_of(double value)
+{
+    const double magnitude = fabs(value);
+    const uint16_t sign = signbit(value) ? 0x8000 : 0;
+    int exponent;
+
+    if (value != value)
+        return 0x7fff;
+    if (magnitude >= 65520)
+        return sign | 0x7c00;
+    if (magnitude < 0x1p-14)
+        return sign | (uint16_t)nearbyint(magnitude * 0x1p24);
+    frexp(magnitude, &exponent);
+    return (uint16_t)(sign + ((exponent + 13) << 10) + (int)nearbyint(ldexp(magnitude, 11 - exponent)));
+}
+
+static void results_are_halves(void **state)
+{
+    static const char *const kernels[] = {"pairs_2d", "halves_2d", "texel_pairs"};
+    static struct texture texture;
+    static struct place places[N_PLACES];
+    static uint32_t results[4 * N_PLACES];
+    unsigned wrong = 0;
+
+    (void)state;
+    for (size_t f = 0; f < COUNT(formats); f++) {
+        if (formats[f].as_integer) /* the halves of whatever floats have their bits */
+            continue;
+        memset(&texture, 0, sizeof texture);
+        texture.model = (struct model){.format = formats[f].format, .channels = formats[f].channels, .address = CU_TR_ADDRESS_MODE_CLAMP};
+        create(&texture, &geometries[1], 1);
+        random_places(&geometries[1], false, places);
+        for (unsigned i = 0; i < N_PLACES; i++) { /* inside, since integer coordinates are not clamped */
+            places[i].x = (float)(random_bits() % 13) + 0.5f;
+            places[i].y = (float)(random_bits() % 7) + 0.5f;
+        }
+        for (size_t k = 0; k < COUNT(kernels); k++) {
+            fetch(kernels[k], texture.object, places, N_PLACES, results);
+            for (unsigned i = 0; i < N_PLACES; i++) {
+                const struct model_place at = {places[i].x, places[i].y, 0, 0, false, 0, {0}};
+                const struct model_result expected = model_fetch(&texture.model, &at);
+
+                for (unsigned c = 0; c < 4; c++)
+                    wrong += (uint16_t)(results[4 * i + c / 2] >> (16 * (c & 1))) != half_of((float)expected.values[c]);
+            }
+        }
+        destroy(&texture);
+    }
+    assert_int_equal(half_of(1 + 0x1p-11), 0x3c00); /* the model */
+    assert_int_equal(half_of(-65519.9), 0xfbff);
+    assert_int_equal(half_of(3 * 0x1p-25), 2);
+    assert_int_equal(wrong, 0);
+}
+
+/* tex.level with integer coordinates, which are clamped, whatever the address mode, and zeros in levels that do not exist. */
+static void integers_fetch_from_levels(void **state)
+{
+    static const struct geometry tested[] = {{MODEL_2D, "texel_level", 8, 8, 0, 0, 0},
+                                             {MODEL_3D, "texel_level_3d", 8, 8, 8, 0, 0},
+                                             {MODEL_2D_LAYERED, "texel_level_a2d", 8, 8, 3, CUDA_ARRAY3D_LAYERED, 3}};
+
+    (void)state;
+    for (size_t g = 0; g < COUNT(tested); g++) {
+        static struct texture texture;
+        static struct place places[N_PLACES];
+        static uint32_t results[4 * N_PLACES];
+
+        memset(&texture, 0, sizeof texture);
+        texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT,
+                                       .channels = 1,
+                                       .address = CU_TR_ADDRESS_MODE_BORDER,
+                                       .normalized_coordinates = true,
+                                       .max_level = 10};
+        create(&texture, &tested[g], 4);
+        random_places(&tested[g], false, places);
+        for (unsigned i = 0; i < N_PLACES; i++)
+            places[i].level = (float)(i % 7) - 1; /* to 5 */
+        fetch(tested[g].kernel, texture.object, places, N_PLACES, results);
+        for (unsigned i = 0; i < N_PLACES; i++) {
+            const int level = (int)places[i].level;
+            struct model one = {.geometry = tested[g].geometry,
+                                .format = CU_AD_FORMAT_FLOAT,
+                                .channels = 1,
+                                .address = CU_TR_ADDRESS_MODE_CLAMP,
+                                .n_levels = 1};
+            const struct model_place at = {
+                floorf(places[i].x) + 0.5, floorf(places[i].y) + 0.5, floorf(places[i].z) + 0.5, places[i].layer, false, 0, {0}};
+            double expected = 0;
+
+            if (level >= 0 && level < 4) {
+                one.levels[0] = texture.model.levels[level];
+                expected = model_fetch(&one, &at).values[0];
+            }
+            assert_true(result_value(&one, results[4 * i]) == expected);
+        }
+        destroy(&texture);
+    }
+}
+
+/* The format of a view says how texels are read, not that of the array, whose values would be floats. */
+static void views_have_their_own_format(void **state)
+{
+    static const uint32_t texels[2] = {0x12345678, 0xfedcba98};
+    static const uint32_t bytes[8] = {0x78, 0x56, 0x34, 0x12, 0x98, 0xba, 0xdc, 0xfe};
+    const CUDA_ARRAY3D_DESCRIPTOR desc = {2, 1, 0, CU_AD_FORMAT_UNORM_INT_101010_2, 4, 0};
+    const CUDA_TEXTURE_DESC how = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP}, .flags = CU_TRSF_READ_AS_INTEGER};
+    CUDA_RESOURCE_VIEW_DESC view = {.format = CU_RES_VIEW_FORMAT_UINT_1X32, .width = 2, .height = 1};
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    const struct place places[2] = {{.x = 0.5f, .y = 0.5f}, {.x = 1.5f, .y = 0.5f}};
+    uint32_t results[8];
+    CUtexObject object;
+    CUarray array;
+
+    (void)state;
+    ok(cuArray3DCreate(&array, &desc));
+    ok(cuMemcpyHtoA(array, 0, texels, sizeof texels));
+    resource.res.array.hArray = array;
+    ok(cuTexObjectCreate(&object, &resource, &how, &view));
+    fetch("fetch_2d", object, places, 2, results);
+    assert_int_equal(results[0], texels[0]);
+    assert_int_equal(results[4], texels[1]);
+    ok(cuTexObjectDestroy(object));
+    view.format = CU_RES_VIEW_FORMAT_UINT_4X8;
+    ok(cuTexObjectCreate(&object, &resource, &how, &view));
+    fetch("fetch_2d", object, places, 2, results);
+    assert_memory_equal(results, bytes, sizeof bytes);
+    ok(cuTexObjectDestroy(object));
+    ok(cuArrayDestroy(array));
+}
+
+/* tex.2dms of a texture that has one sample of each texel. */
+static void samples_are_numbered(void **state)
+{
+    static struct texture texture;
+    struct place places[26];
+    uint32_t results[4 * 26];
+
+    (void)state;
+    memset(&texture, 0, sizeof texture);
+    texture.model = (struct model){.format = CU_AD_FORMAT_FLOAT, .channels = 4, .address = CU_TR_ADDRESS_MODE_CLAMP};
+    create(&texture, &geometries[1], 1);
+    for (int i = 0; i < 26; i++)
+        places[i] = (struct place){.x = (float)(i % 13), .y = 3, .layer = i / 13};
+    fetch("samples", texture.object, places, 26, results);
+    for (unsigned i = 0; i < 26; i++) {
+        static const unsigned char none[16];
+
+        assert_memory_equal(&results[4 * i], i < 13 ? texture.texels[0] + 16 * (3 * 13 + i) : none, 16);
     }
     destroy(&texture);
 }
@@ -530,7 +824,7 @@ static void lanes_have_objects_of_their_own(void **state)
     fetch("objects", table, places, N_PLACES, results);
     for (unsigned i = 0; i < N_PLACES; i++) {
         const struct model_result expected =
-            model_fetch(&textures[i % 4].model, &(struct model_place){places[i].x, places[i].y, 0, 0, false, 0});
+            model_fetch(&textures[i % 4].model, &(struct model_place){places[i].x, places[i].y, 0, 0, false, 0, {0}});
 
         assert_true(expected.is_uncertain ||
                     fabs(result_value(&textures[i % 4].model, results[4 * i]) - expected.values[0]) <= expected.tolerance);
@@ -630,7 +924,7 @@ static void pitched_memory_is_filtered(void **state)
         ok(cuTexObjectCreate(&object, &resource, &desc, NULL));
         random_places(&geometries[1], model->normalized_coordinates, places);
         fetch("fetch_2d", object, places, N_PLACES, results);
-        wrong += compare("pitched memory", model, false, places, results);
+        wrong += compare("pitched memory", model, 0, places, results);
         ok(cuTexObjectDestroy(object));
         ok(cuMemFree(memory));
     }
@@ -677,12 +971,26 @@ int main(void)
 {
     const char *seed = getenv("CUTTLE_TEST_SEED");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fetches_follow_the_model),        cmocka_unit_test(borders_have_a_colour),
-        cmocka_unit_test(levels_follow_the_model),         cmocka_unit_test(cubes_are_filtered_across_edges),
-        cmocka_unit_test(derivatives_choose_the_level),    cmocka_unit_test(integers_fetch_texels),
-        cmocka_unit_test(gathers_take_four_texels),        cmocka_unit_test(queries_give_sizes),
-        cmocka_unit_test(lanes_have_objects_of_their_own), cmocka_unit_test(linear_memory_is_read),
-        cmocka_unit_test(pitched_memory_is_filtered),      cmocka_unit_test(special_coordinates_are_harmless),
+        cmocka_unit_test(fetches_follow_the_model),
+        cmocka_unit_test(borders_have_a_colour),
+        cmocka_unit_test(levels_follow_the_model),
+        cmocka_unit_test(cubes_are_filtered_across_edges),
+        cmocka_unit_test(derivatives_choose_the_level),
+        cmocka_unit_test(integers_fetch_texels),
+        cmocka_unit_test(gathers_take_four_texels),
+        cmocka_unit_test(queries_give_sizes),
+        cmocka_unit_test(lanes_have_objects_of_their_own),
+        cmocka_unit_test(linear_memory_is_read),
+        cmocka_unit_test(pitched_memory_is_filtered),
+        cmocka_unit_test(special_coordinates_are_harmless),
+        cmocka_unit_test(offsets_move_the_place),
+        cmocka_unit_test(offsets_count_texels_of_the_level),
+        cmocka_unit_test(every_instruction_has_offsets),
+        cmocka_unit_test(colours_are_not_compared),
+        cmocka_unit_test(results_are_halves),
+        cmocka_unit_test(integers_fetch_from_levels),
+        cmocka_unit_test(samples_are_numbered),
+        cmocka_unit_test(views_have_their_own_format),
     };
 
     random_state = seed ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL);

@@ -272,14 +272,18 @@ static void stores_write_the_array(void **state)
 /* sust.p takes elements for x, and converts components to the format. */
 static void formatted_stores_convert(void **state)
 {
-    static const struct element formats[] = {
-        {4, CU_AD_FORMAT_UNSIGNED_INT8, 4}, {4, CU_AD_FORMAT_SIGNED_INT16, 2}, {16, CU_AD_FORMAT_FLOAT, 4}, {8, CU_AD_FORMAT_HALF, 4}};
+    static const struct element formats[] = {{4, CU_AD_FORMAT_UNSIGNED_INT8, 4},
+                                             {4, CU_AD_FORMAT_SIGNED_INT16, 2},
+                                             {16, CU_AD_FORMAT_FLOAT, 4},
+                                             {8, CU_AD_FORMAT_HALF, 4},
+                                             {4, CU_AD_FORMAT_UNORM_INT_101010_2, 4}};
     static const uint32_t integers[4] = {7, 200, 3, 255};
     static const float floats[4] = {0.5f, -1.75f, 1024.0f, 3.0e-5f};
     static const uint16_t halves[4] = {0x3800, 0xbf00, 0x6400, 0x01f7};
     static const int16_t shorts[2] = {7, 200};
     static const uint8_t chars[4] = {7, 200, 3, 255};
-    static const void *const expected[] = {chars, shorts, floats, halves};
+    static const uint32_t packed[1] = {511 | 1023u << 20}; /* halves are rounded down */
+    static const void *const expected[] = {chars, shorts, floats, halves, packed};
 
     (void)state;
     for (size_t f = 0; f < COUNT(formats); f++) {

@@ -7,7 +7,7 @@
 
 struct place { /* of a fetch */
     float x, y, z, level;
-    int32_t layer, padding[3];
+    int32_t layer, offset[3];
 };
 
 /* A kernel whose instruction has the results f0 to f3, the object d0, and x, y, z, l (level) and r0 (layer). */
@@ -43,6 +43,9 @@ struct place { /* of a fetch */
 #define FETCH_LEVEL(geometry, place) FETCH_KERNEL("level_" geometry, "tex.level." geometry ".v4.f32.f32 {f0,f1,f2,f3},[d0," place "],l;")
 #define FETCH_TEXEL(geometry, convert, place)                                                                                              \
     FETCH_KERNEL("texel_" geometry, convert "tex." geometry ".v4.f32.s32 {f0,f1,f2,f3},[d0," place "];")
+/* With the offset of the place in r5, r6 and r7. */
+#define FETCH_OFFSET(name, instruction)                                                                                                    \
+    FETCH_KERNEL(name, "ld.global.u32 r5,[d1+20];ld.global.u32 r6,[d1+24];ld.global.u32 r7,[d1+28];" instruction)
 #define X "cvt.rmi.s32.f32 r5,x;"
 #define XY X "cvt.rmi.s32.f32 r6,y;"
 #define XYZ XY "cvt.rmi.s32.f32 r7,z;"
@@ -59,6 +62,27 @@ struct place { /* of a fetch */
     FETCH_KERNEL("grad_2d", "tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{z,0f00000000},{0f00000000,z};") \
     FETCH_KERNEL("sizes", "txq.width.b32 r5,[d0];txq.height.b32 r6,[d0];txq.depth.b32 r7,[d0];" \
                           "mov.b32 f0,r5;mov.b32 f1,r6;mov.b32 f2,r7;mov.f32 f3,0f00000000;") \
+    FETCH_OFFSET("offset_1d", "tex.1d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x}],{r5};") \
+    FETCH_OFFSET("offset_2d", "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{r5,r6};") \
+    FETCH_OFFSET("offset_3d", "tex.3d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y,z,z}],{r5,r6,r7,r7};") \
+    FETCH_OFFSET("offset_a1d", "tex.a1d.v4.f32.f32 {f0,f1,f2,f3},[d0,{r0,x}],{r5};") \
+    FETCH_OFFSET("offset_a2d", "tex.a2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{r0,x,y,y}],{r5,r6};") \
+    FETCH_OFFSET("offset_level_2d", "tex.level.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],l,{r5,r6};") \
+    FETCH_OFFSET("offset_level_3d", "tex.level.3d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y,z,z}],l,{r5,r6,r7,r7};") \
+    FETCH_OFFSET("offset_gather", "tld4.g.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{r5,r6};") \
+    FETCH_KERNEL("offset_texel", XY "tex.2d.v4.f32.s32 {f0,f1,f2,f3},[d0,{r5,r6}],{-3,2};") \
+    FETCH_KERNEL("offset_grad", "tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{z,0f00000000},{0f00000000,z},{1,-2};") \
+    FETCH_KERNEL("depth_2d", "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],z;") \
+    FETCH_KERNEL("depth_level_2d", "tex.level.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],l,{0,0},z;") \
+    FETCH_KERNEL("depth_gather", "tld4.g.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],z;") \
+    FETCH_KERNEL("pairs_2d", "tex.2d.v2.f16x2.f32 {r5,r6},[d0,{x,y}];mov.b32 f0,r5;mov.b32 f1,r6;mov.f32 f2,f0;mov.f32 f3,f1;") \
+    FETCH_KERNEL("halves_2d", ".reg .b16 h<4>;tex.2d.v4.f16.f32 {h0,h1,h2,h3},[d0,{x,y}];" \
+                              "mov.b32 f0,{h0,h1};mov.b32 f1,{h2,h3};mov.f32 f2,f0;mov.f32 f3,f1;") \
+    FETCH_KERNEL("texel_pairs", XY "tex.2d.v2.f16x2.s32 {r5,r6},[d0,{r5,r6}];mov.b32 f0,r5;mov.b32 f1,r6;mov.f32 f2,f0;mov.f32 f3,f1;") \
+    FETCH_KERNEL("texel_level", XY "cvt.rni.s32.f32 r7,l;tex.level.2d.v4.f32.s32 {f0,f1,f2,f3},[d0,{r5,r6}],r7;") \
+    FETCH_KERNEL("texel_level_a2d", XY "cvt.rni.s32.f32 r7,l;tex.level.a2d.v4.f32.s32 {f0,f1,f2,f3},[d0,{r0,r5,r6,r6}],r7;") \
+    FETCH_KERNEL("texel_level_3d", XYZ "cvt.rni.s32.f32 r4,l;tex.level.3d.v4.f32.s32 {f0,f1,f2,f3},[d0,{r5,r6,r7,r7}],r4;") \
+    FETCH_KERNEL("samples", XY "tex.2dms.v4.f32.s32 {f0,f1,f2,f3},[d0,{r0,r5,r6,r6}];") \
     FETCH_KERNEL("objects", "and.b32 r5,r2,3;mul.wide.u32 d4,r5,8;add.u64 d4,d4,d0;ld.global.u64 d5,[d4];" \
                             "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d5,{x,y}];")
 /* clang-format on */

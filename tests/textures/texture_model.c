@@ -18,6 +18,7 @@ static unsigned channel_bytes(CUarray_format format)
     case CU_AD_FORMAT_UNSIGNED_INT16:
     case CU_AD_FORMAT_SIGNED_INT16:
     case CU_AD_FORMAT_HALF:
+    case CU_AD_FORMAT_UNORM_INT_101010_2: /* a channel on its own */
         return 2;
     default:
         return 4;
@@ -26,7 +27,7 @@ static unsigned channel_bytes(CUarray_format format)
 
 unsigned model_texel_bytes(const struct model *model)
 {
-    return channel_bytes(model->format) * model->channels;
+    return model->format == CU_AD_FORMAT_UNORM_INT_101010_2 ? 4 : channel_bytes(model->format) * model->channels;
 }
 
 bool model_reads_floats(const struct model *model)
@@ -71,10 +72,23 @@ static double largest(CUarray_format format)
                                                    : 32767;
 }
 
-static double channel_value(const struct model *model, const unsigned char *at)
+/* Three channels of 10 bits from the lowest one on, and one of 2. */
+static double packed_value(const unsigned char *texel, unsigned channel)
 {
+    uint32_t word;
+
+    memcpy(&word, texel, sizeof word);
+    return channel == 3 ? (word >> 30) / 3.0 : (word >> (10 * channel) & 1023) / 1023.0;
+}
+
+static double channel_value(const struct model *model, const unsigned char *texel, unsigned channel)
+{
+    const unsigned char *at = texel + channel * channel_bytes(model->format);
     float single;
     uint16_t half;
+
+    if (model->format == CU_AD_FORMAT_UNORM_INT_101010_2)
+        return packed_value(texel, channel);
 
     if (model->format == CU_AD_FORMAT_FLOAT) {
         memcpy(&single, at, sizeof single);
@@ -99,8 +113,7 @@ static double texel(const struct model *model, unsigned level, int x, int y, int
         return 0;
     if (x < 0 || y < 0 || z < 0)
         return model->border[channel];
-    return channel_value(model, model->levels[level].texels + ((uint64_t)z * plane + (uint64_t)y * row + (uint64_t)x) * bytes +
-                                    channel * channel_bytes(model->format));
+    return channel_value(model, model->levels[level].texels + ((uint64_t)z * plane + (uint64_t)y * row + (uint64_t)x) * bytes, channel);
 }
 
 /* ---- coordinates ---- */
@@ -240,13 +253,13 @@ static struct model_result fetch_level(const struct model *model, const struct m
 
     if (is_cube(model))
         face = find_face(place, &u, &v, &out.is_uncertain);
-    x = place_axis(model, scaled ? u * width : u, width, mode, scaled, &out.is_uncertain);
+    x = place_axis(model, (scaled ? u * width : u) + place->offset[0], width, mode, scaled, &out.is_uncertain);
     if (!is_line)
-        y = place_axis(model, scaled ? v * height : v, height, mode, scaled, &out.is_uncertain);
+        y = place_axis(model, (scaled ? v * height : v) + place->offset[1], height, mode, scaled, &out.is_uncertain);
     else if (model->geometry == MODEL_1D)
         y = place_axis(model, 0, 1, mode, false, &out.is_uncertain);
     if (model->geometry == MODEL_3D)
-        z = place_axis(model, scaled ? place->z * depth : place->z, depth, mode, scaled, &out.is_uncertain);
+        z = place_axis(model, (scaled ? place->z * depth : place->z) + place->offset[2], depth, mode, scaled, &out.is_uncertain);
     else if (is_cube(model))
         z.low = z.high = face + 6 * (model->geometry == MODEL_CUBE_LAYERED ? clamp_layer(place->layer, depth / 6) : 0);
     else if (model->geometry != MODEL_1D && model->geometry != MODEL_2D)

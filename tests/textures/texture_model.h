@@ -31,6 +31,7 @@ struct model_place {
     int layer;
     bool has_level;
     double level;
+    int offset[3]; /* in texels of the level */
 };
 
 struct model_result {

@@ -73,12 +73,14 @@ static CUresult check_extent(const struct ct_image_limits *limits, const struct 
 /* ---- formats ---- */
 
 static const struct format {
+    const char *name;
     CUarray_format format;
-    uint32_t channel_bytes; /* 0: not supported */
-    unsigned channels;      /* 0: any of 1, 2, 4 */
+    uint32_t channel_bytes, packed_bytes; /* of a channel, or of the texel; both 0: not supported */
+    unsigned channels;                    /* 0: any of 1, 2, 4 */
 } formats[] = {
-#define FORMAT(name, channel_bytes, channels) {CU_AD_FORMAT_##name, channel_bytes, channels},
-#define REFUSED(name) {CU_AD_FORMAT_##name, 0, 0},
+#define FORMAT(name, channel_bytes, channels) {#name, CU_AD_FORMAT_##name, channel_bytes, 0, channels},
+#define PACKED(name, texel_bytes, channels) {#name, CU_AD_FORMAT_##name, 0, texel_bytes, channels},
+#define REFUSED(name) {#name, CU_AD_FORMAT_##name, 0, 0, 0},
 #include "array_formats.def"
 };
 
@@ -92,11 +94,11 @@ static CUresult check_format(CUarray_format wanted, unsigned channels, uint32_t 
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         if (formats[i].format != wanted)
             continue;
-        if (!formats[i].channel_bytes)
-            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of format 0x%x are not supported", (unsigned)wanted);
+        if (!formats[i].channel_bytes && !formats[i].packed_bytes)
+            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of CU_AD_FORMAT_%s are not supported", formats[i].name);
         if (!has_channels(&formats[i], channels))
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays with %u channels of format 0x%x do not exist", channels, (unsigned)wanted);
-        *out_texel_bytes = formats[i].channel_bytes * channels;
+        *out_texel_bytes = formats[i].packed_bytes ? formats[i].packed_bytes : formats[i].channel_bytes * channels;
         return CUDA_SUCCESS;
     }
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "format 0x%x does not exist", (unsigned)wanted);

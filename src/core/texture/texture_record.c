@@ -23,11 +23,12 @@ static const struct format {
 #include "texture_formats.def"
 };
 
+/* A channel of 10 bits takes two bytes wherever it is on its own. */
 static uint32_t channel_bytes(uint32_t texel)
 {
     static const uint8_t bytes[] = {
-        [PTX2SPV_TEXEL_U8] = 1,  [PTX2SPV_TEXEL_U16] = 2, [PTX2SPV_TEXEL_U32] = 4, [PTX2SPV_TEXEL_S8] = 1,
-        [PTX2SPV_TEXEL_S16] = 2, [PTX2SPV_TEXEL_S32] = 4, [PTX2SPV_TEXEL_F16] = 2, [PTX2SPV_TEXEL_F32] = 4,
+        [PTX2SPV_TEXEL_U8] = 1,  [PTX2SPV_TEXEL_U16] = 2, [PTX2SPV_TEXEL_U32] = 4, [PTX2SPV_TEXEL_S8] = 1,  [PTX2SPV_TEXEL_S16] = 2,
+        [PTX2SPV_TEXEL_S32] = 4, [PTX2SPV_TEXEL_F16] = 2, [PTX2SPV_TEXEL_F32] = 4, [PTX2SPV_TEXEL_U10] = 2,
     };
 
     return bytes[texel];
@@ -43,11 +44,11 @@ static CUresult set_format(CUarray_format wanted, unsigned channels, struct ptx2
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         if (formats[i].format != wanted)
             continue;
-        if (channels != 1 && channels != 2 && channels != 4)
+        if ((channels != 1 && channels != 2 && channels != 4) || (formats[i].texel == PTX2SPV_TEXEL_U10 && channels != 4))
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "texels of %u channels", channels);
         out->texel = formats[i].texel;
         out->channels = channels;
-        out->texel_bytes = channel_bytes(out->texel) * channels;
+        out->texel_bytes = out->texel == PTX2SPV_TEXEL_U10 ? 4 : channel_bytes(out->texel) * channels;
         out->flags |= formats[i].normalized ? PTX2SPV_TEXTURE_NORMALIZED_VALUES : 0;
         return CUDA_SUCCESS;
     }
@@ -194,7 +195,17 @@ CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOU
 
 /* ---- views ---- */
 
-/* View formats (CUresourceViewFormat) are the eight texel types with 1, 2 and 4 channels each, from 1 on, and blocks, which are not supported. */
+/* The size of a block, which must be that of an element of the array; 0 if the format has no blocks. */
+static uint32_t block_bytes(CUresourceViewFormat format)
+{
+    if (format < CU_RES_VIEW_FORMAT_UNSIGNED_BC1 || format > CU_RES_VIEW_FORMAT_UNSIGNED_BC7)
+        return 0;
+    return format == CU_RES_VIEW_FORMAT_UNSIGNED_BC1 || format == CU_RES_VIEW_FORMAT_UNSIGNED_BC4 || format == CU_RES_VIEW_FORMAT_SIGNED_BC4
+               ? 8
+               : 16;
+}
+
+/* View formats (CUresourceViewFormat) are the eight texel types with 1, 2 and 4 channels each, from 1 on, and compressed blocks. */
 static bool set_view_format(CUresourceViewFormat format, struct ptx2spv_texture *record)
 {
     static const struct {
@@ -207,6 +218,7 @@ static bool set_view_format(CUresourceViewFormat format, struct ptx2spv_texture 
         return false;
     record->texel = kinds[index / 3].texel;
     record->channels = channels;
+    record->flags &= ~(unsigned)PTX2SPV_TEXTURE_NORMALIZED_VALUES; /* which the array's own format may imply */
     return true;
 }
 
@@ -230,6 +242,9 @@ CUresult ct_texture_record_view(const CUDA_RESOURCE_VIEW_DESC *view, struct ptx2
     const struct ptx2spv_texture_level *level = &record->levels[0];
     const unsigned layers = has_layers ? level->depth : 1, depth = record->dimensions == 3 || has_layers ? level->depth : 0;
 
+    if (block_bytes(view->format) == record->texel_bytes)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "views of texels as compressed blocks (format 0x%x) are not supported",
+                       (unsigned)view->format);
     if (!set_view_format(view->format, record))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "view format 0x%x of texels of %u bytes", (unsigned)view->format, record->texel_bytes);
     if (view->width != level->width || (view->height ? view->height : 1) != level->height || view->depth != depth)
@@ -249,7 +264,11 @@ CUresult ct_texture_record_view(const CUDA_RESOURCE_VIEW_DESC *view, struct ptx2
 
 static float one_of(uint32_t texel)
 {
-    return texel == PTX2SPV_TEXEL_U8 ? 255 : texel == PTX2SPV_TEXEL_S8 ? 127 : texel == PTX2SPV_TEXEL_U16 ? 65535 : 32767;
+    return texel == PTX2SPV_TEXEL_U8    ? 255
+           : texel == PTX2SPV_TEXEL_S8  ? 127
+           : texel == PTX2SPV_TEXEL_U16 ? 65535
+           : texel == PTX2SPV_TEXEL_U10 ? 1023
+                                        : 32767;
 }
 
 static uint32_t bits_of(float value)
@@ -280,6 +299,8 @@ static void set_borders(const CUDA_TEXTURE_DESC *texture, struct ptx2spv_texture
 {
     for (unsigned i = 0; i < record->channels; i++) /* missing channels are 0 */
         record->border[i] = border_of(record, texture->borderColor[i]);
+    if (record->texel == PTX2SPV_TEXEL_U10) /* a channel of 2 bits is not rounded (measured on an H100) */
+        record->border[3] = bits_of(fminf(fmaxf(texture->borderColor[3], 0), 1));
 }
 
 /* Coordinates in texels cannot be wrapped or mirrored. */

@@ -5,7 +5,7 @@
 #include "build_address.h"
 #include "ptx2spv/textures/texture_access.h"
 
-#define MAX_ARGUMENTS 12
+#define MAX_ARGUMENTS 13 /* tex.grad.3d: the handle, coordinates, offset, two derivatives */
 #define WORD_BYTES 4
 
 struct arguments {
@@ -32,10 +32,10 @@ static enum ptx_type type_of(struct ct_build *b, ct_value value)
     return ct_width_at(&b->at, value) == CT_W_64 ? PTX_B64 : PTX_B32;
 }
 
-/* Calls the function that ct_texture_declare_functions has appended to the operands; its result consists of n values of a type. */
-static void call(struct ct_build *b, const struct arguments *arguments, enum ptx_type type, ct_value *results, uint32_t n)
+/* Calls a function whose result consists of n values of a type. */
+static void call_function(struct ct_build *b, struct ptx_function *callee, const struct arguments *arguments, enum ptx_type type,
+                          ct_value *results, uint32_t n)
 {
-    struct ptx_function *callee = b->insn->operands[b->insn->n_operands - 1].function;
     uint32_t *locals = CT_ARENA_ARRAY(&b->fn->compilation->arena, uint32_t, callee->n_params + callee->n_results);
     struct ct_insn *insn;
 
@@ -60,6 +60,12 @@ static void call(struct ct_build *b, const struct arguments *arguments, enum ptx
 
         results[i] = load->results[0] = ct_value_create(b->fn, ct_width_of(type));
     }
+}
+
+/* Calls the function that ct_texture_declare_functions has appended to the operands. */
+static void call(struct ct_build *b, const struct arguments *arguments, enum ptx_type type, ct_value *results, uint32_t n)
+{
+    call_function(b, b->insn->operands[b->insn->n_operands - 1].function, arguments, type, results, n);
 }
 
 /* ---- arguments ---- */
@@ -123,7 +129,8 @@ static const struct ptx_operand *coordinates_of(struct ct_build *b, const struct
         return NULL;
     }
     items = ct_build_parts(b, &place->items[1], PTX_B32, &n);
-    if (n < access->geometry->coordinates + (unsigned)access->geometry->layered || n > access->geometry->operands) {
+    if (n < access->geometry->coordinates + (unsigned)access->geometry->layered + access->geometry->multisample ||
+        n > access->geometry->operands) {
         ct_build_invalid(b, "the vector of coordinates has the wrong length");
         return NULL;
     }
@@ -132,17 +139,69 @@ static const struct ptx_operand *coordinates_of(struct ct_build *b, const struct
 
 /* ---- textures ---- */
 
-static bool add_coordinates(struct ct_build *b, const struct ct_texture_access *access, struct arguments *arguments)
+/* The operands after the coordinates: those of the mode, then those that are optional. */
+static unsigned mode_operands(const struct ct_texture_access *access)
 {
-    const enum ptx_type type = access->kind == CT_TEXTURE_TEXEL ? PTX_S32 : PTX_F32;
-    const struct ptx_operand *items = coordinates_of(b, access, arguments, 1);
+    return access->kind == CT_TEXTURE_GRAD ? 2
+                                           : access->kind == CT_TEXTURE_LEVEL || (access->kind == CT_TEXTURE_TEXEL && access->has_level);
+}
+
+/* A value to compare with depths follows the offset, or stands alone as a scalar. It only has an effect on textures of depths (measured on
+ * an H100); there are none here, since arrays with CUDA_ARRAY3D_DEPTH_TEXTURE are refused. */
+static bool find_offset(struct ct_build *b, const struct ct_texture_access *access, const struct ptx_operand **out_or_null)
+{
+    const unsigned n = b->insn->n_operands - 1 - ct_texture_has_halves(access), first = 2 + mode_operands(access);
+    const struct ptx_operand *next = n > first ? &b->insn->operands[first] : NULL;
+    const bool has_offset = next && (next->kind == PTX_OPND_VECTOR || n == first + 2);
+    const bool has_depth = n > first + has_offset, can_compare = access->kind != CT_TEXTURE_TEXEL && access->geometry->derivatives < 3;
+
+    if (n < first || n > first + 2 || (n == first + 2 && !has_offset) || (has_offset && !access->geometry->derivatives) ||
+        (has_depth && !can_compare)) {
+        ct_build_invalid(b, "wrong operands after the coordinates");
+        return false;
+    }
+    *out_or_null = has_offset ? next : NULL;
+    return true;
+}
+
+/* Component i of an offset: a number from -8 to 7 in the lowest 4 bits, as NVIDIA's GPUs read it. */
+static ct_value offset_component(struct ct_build *b, const struct ptx_operand *items, unsigned i)
+{
+    return items ? ct_sar_imm(&b->at, ct_shl_imm(&b->at, ct_build_read(b, &items[i], PTX_S32), 28), 28) : ct_const32(&b->at, 0);
+}
+
+/* The items of an offset; NULL without an offset, or after an error. */
+static const struct ptx_operand *offset_items(struct ct_build *b, const struct ct_texture_access *access, const struct ptx_operand *offset)
+{
+    uint32_t n;
+    const struct ptx_operand *items = offset ? ct_build_parts(b, offset, PTX_B32, &n) : NULL;
+
+    if (!items || n >= access->geometry->derivatives)
+        return items;
+    ct_build_invalid(b, "an offset has too few components");
+    return NULL;
+}
+
+/* Adds the sample, the layer, the coordinates and the offset, which integer coordinates contain. */
+static bool add_coordinates(struct ct_build *b, const struct ct_texture_access *access, const struct ptx_operand *offset,
+                            struct arguments *arguments)
+{
+    const struct ptx_operand *items = coordinates_of(b, access, arguments, 1), *steps = offset_items(b, access, offset);
+    const bool are_integers = access->kind == CT_TEXTURE_TEXEL;
 
     if (!items)
         return false;
+    if (access->geometry->multisample)
+        add_operand(b, arguments, items++, PTX_U32);
     if (access->geometry->layered)
         add_operand(b, arguments, items++, PTX_U32);
     for (unsigned i = 0; i < access->geometry->coordinates; i++)
-        add_operand(b, arguments, &items[i], type);
+        if (are_integers && steps)
+            add(arguments, ct_add(&b->at, ct_build_read(b, &items[i], PTX_S32), offset_component(b, steps, i)));
+        else
+            add_operand(b, arguments, &items[i], are_integers ? PTX_S32 : PTX_F32);
+    for (unsigned i = 0; !are_integers && i < access->geometry->derivatives; i++)
+        add(arguments, offset_component(b, steps, i));
     return true;
 }
 
@@ -160,39 +219,54 @@ static bool add_derivative(struct ct_build *b, const struct ct_texture_access *a
     return true;
 }
 
-/* The operands behind the coordinates; an offset or a value to compare with depths is not supported. */
 static bool add_modes(struct ct_build *b, const struct ct_texture_access *access, struct arguments *arguments)
 {
-    const unsigned more = access->kind == CT_TEXTURE_LEVEL ? 1 : access->kind == CT_TEXTURE_GRAD ? 2 : 0, n = b->insn->n_operands - 1;
-
-    if (n != 2 + more) {
-        ct_build_unsupported(b, n > 2 + more ? "an offset or a depth" : "this number of operands");
-        return false;
-    }
     if (access->kind == CT_TEXTURE_GATHER)
         add_constant(b, arguments, access->channel);
     if (access->kind == CT_TEXTURE_LEVEL)
         add_operand(b, arguments, &b->insn->operands[2], PTX_F32);
+    if (access->kind == CT_TEXTURE_TEXEL && access->has_level)
+        add_operand(b, arguments, &b->insn->operands[2], PTX_S32);
+    if (access->kind == CT_TEXTURE_TEXEL && !access->has_level)
+        add_constant(b, arguments, 0);
+    if (access->kind == CT_TEXTURE_TEXEL)
+        add_constant(b, arguments, access->has_level); /* enum outside of fetch.cu */
     for (unsigned i = 0; access->kind == CT_TEXTURE_GRAD && i < 2; i++)
         if (!add_derivative(b, access, arguments, 2 + i))
             return false;
     return true;
 }
 
-/* The destination is a vector of four, or vector|p, where p says whether the texels have memory. */
-static void write_channels(struct ct_build *b, const ct_value *channels)
+/* Converts the channels to halves, in registers of their own or two in each. Returns the number of registers. */
+static uint32_t convert_to_halves(struct ct_build *b, enum ptx_type type, ct_value *channels)
+{
+    const uint32_t n = type == PTX_F16 ? 4 : 2;
+    struct arguments arguments = {0};
+
+    for (unsigned i = 0; i < 4; i++)
+        add(&arguments, channels[i]);
+    call_function(b, b->insn->operands[b->insn->n_operands - 2].function, &arguments, PTX_B32, channels, n);
+    for (unsigned i = 0; type == PTX_F16 && i < n; i++)
+        channels[i] = ct_resize(&b->at, channels[i], PTX_B32, CT_W_16);
+    return n;
+}
+
+/* The destination is a vector, or vector|p, where p says whether the texels have memory. */
+static void write_channels(struct ct_build *b, const struct ct_texture_access *access, ct_value *channels)
 {
     const struct ptx_operand *to = &b->insn->operands[0];
     const struct ptx_operand *vector = to->kind == PTX_OPND_PAIR ? &to->items[0] : to;
+    const enum ptx_type type = access->type == PTX_F16 ? PTX_B16 : PTX_B32;
+    const uint32_t n_results = ct_texture_has_halves(access) ? convert_to_halves(b, access->type, channels) : 4;
     uint32_t n;
-    const struct ptx_operand *items = ct_build_parts(b, vector, PTX_B32, &n);
+    const struct ptx_operand *items = ct_build_parts(b, vector, type, &n);
 
-    if (n != 4) {
-        ct_build_invalid(b, "the destination is not a vector of four");
+    if (n != n_results) {
+        ct_build_invalid(b, "the destination has the wrong length");
         return;
     }
     for (uint32_t i = 0; i < n; i++)
-        ct_build_write(b, &items[i], channels[i], PTX_B32);
+        ct_build_write(b, &items[i], channels[i], type);
     if (to->kind == PTX_OPND_PAIR)
         ct_build_write(b, &to->items[1], ct_emit_const(&b->at, CT_W_PRED, 1), PTX_PRED);
 }
@@ -200,12 +274,13 @@ static void write_channels(struct ct_build *b, const ct_value *channels)
 static void build_fetch(struct ct_build *b, const struct ct_texture_access *access)
 {
     struct arguments arguments = {0};
+    const struct ptx_operand *offset;
     ct_value channels[4];
 
-    if (!add_coordinates(b, access, &arguments) || !add_modes(b, access, &arguments))
+    if (!find_offset(b, access, &offset) || !add_coordinates(b, access, offset, &arguments) || !add_modes(b, access, &arguments))
         return;
     call(b, &arguments, PTX_B32, channels, 4);
-    write_channels(b, channels);
+    write_channels(b, access, channels);
 }
 
 static void build_query(struct ct_build *b, const struct ct_texture_access *access)

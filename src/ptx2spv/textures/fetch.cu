@@ -108,6 +108,16 @@ INLINE u32 float_of_half(u32 half)
     return sign | (rest < 0x400 ? tiny : rest < 0x7c00 ? normal : special);
 }
 
+/* Rounds to nearest even. */
+INLINE u32 half_of_float(u32 word)
+{
+    const u32 sign = word >> 16 & 0x8000, rest = word & 0x7fffffff;
+    const u32 tiny = (u32)(int)__builtin_rintf(bits_of(rest) * 0x1p24f), normal = (rest + 0xfff + (rest >> 13 & 1) - 0x38000000) >> 13;
+    const u32 special = rest > 0x7f800000 ? 0x7fff : 0x7c00;
+
+    return sign | (rest < 0x38800000 ? tiny : rest < 0x47800000 ? normal : special);
+}
+
 INLINE u32 channel_bits(u32 texel)
 {
     return texel == PTX2SPV_TEXEL_U8 || texel == PTX2SPV_TEXEL_S8                                     ? 8
@@ -133,6 +143,8 @@ INLINE struct words unpack(struct words raw, u32 texel)
 #pragma unroll
         for (u32 c = 0; c < 4; c++)
             out.v[c] = float_of_half(out.v[c]);
+    if (texel == PTX2SPV_TEXEL_U10) /* thirds are multiples of 1/1023 */
+        out = {{raw.v[0] & 1023, raw.v[0] >> 10 & 1023, raw.v[0] >> 20 & 1023, (raw.v[0] >> 30) * 341}};
     return out;
 }
 
@@ -143,12 +155,17 @@ INLINE float one_of(u32 texel)
            : texel == PTX2SPV_TEXEL_S8  ? 127.0f
            : texel == PTX2SPV_TEXEL_U16 ? 65535.0f
            : texel == PTX2SPV_TEXEL_S16 ? 32767.0f
+           : texel == PTX2SPV_TEXEL_U10 ? 1023.0f
                                         : 0.0f;
 }
 
 INLINE float reciprocal_of(float one)
 {
-    return one == 255.0f ? 1.0f / 255.0f : one == 127.0f ? 1.0f / 127.0f : one == 65535.0f ? 1.0f / 65535.0f : 1.0f / 32767.0f;
+    return one == 255.0f     ? 1.0f / 255.0f
+           : one == 127.0f   ? 1.0f / 127.0f
+           : one == 65535.0f ? 1.0f / 65535.0f
+           : one == 1023.0f  ? 1.0f / 1023.0f
+                             : 1.0f / 32767.0f;
 }
 
 /* ---- coordinates ---- */
@@ -184,12 +201,21 @@ INLINE float scale(float x, u32 size, u32 mode)
     return (mode == PTX2SPV_TEXTURE_WRAP ? wrapped : mode == PTX2SPV_TEXTURE_MIRROR ? mirrored : x) * (float)size;
 }
 
-/* Linear filtering rounds the position to 1/256 of a texel. */
-INLINE struct axis place(float x, u32 size, u32 mode, bool is_scaled, bool linear)
+INLINE float reciprocal(float x)
+{
+    float y;
+
+    asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* Linear filtering rounds the position to 1/256 of a texel. The offset counts texels, and precedes the address mode. */
+INLINE struct axis place(float x, int offset, u32 size, u32 mode, bool is_scaled, bool linear)
 {
     struct axis axis;
     int position;
 
+    x = offset ? x + (float)offset * (is_scaled ? 1.0f : reciprocal((float)size)) : x; /* constants, in most kernels 0 */
     x = is_scaled ? x : scale(x, size, mode);
     x = x == x ? x : 0.0f; /* not a number is 0, as on NVIDIA's GPUs; so is an infinite coordinate that is folded */
     x = __builtin_fminf(__builtin_fmaxf(x, -2.0f), (float)size + 2.0f); /* conversions to integers must not overflow */
@@ -203,6 +229,7 @@ INLINE struct axis place(float x, u32 size, u32 mode, bool is_scaled, bool linea
 struct coordinates {
     float x, y, z;
     u32 slice; /* layer; cubes: the number of the cube */
+    int dx, dy, dz; /* offsets in texels, from -8 to 7 */
 };
 
 enum geometry { LINE, LINES /* layers of them */, PLANE, VOLUME, CUBE };
@@ -213,14 +240,6 @@ INLINE u32 clamp_slice(u32 slice, u32 n)
 }
 
 /* ---- cubes ---- */
-
-INLINE float reciprocal(float x)
-{
-    float y;
-
-    asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
 
 /* The face of a cube that a direction points to, and the coordinates there (Programming Guide, "Cubemap Textures"). */
 INLINE u32 find_face(struct coordinates *at)
@@ -247,7 +266,7 @@ INLINE void cross_edge(int *x, int *y, int *slice, u32 side)
     const float inner_s = (float)(2 * *x + 1) * unit - 1.0f, inner_t = (float)(2 * *y + 1) * unit - 1.0f;
     const float s = *x < 0 ? -beyond : (u32)*x >= side ? beyond : inner_s, t = *y < 0 ? -beyond : (u32)*y >= side ? beyond : inner_t;
     const float sign = face & 1 ? -1.0f : 1.0f;
-    struct coordinates at = {face < 2 ? sign : face < 4 ? s : sign * s, face < 2 || face > 3 ? -t : sign, face < 2 ? -sign * s : face < 4 ? sign * t : sign, 0};
+    struct coordinates at = {face < 2 ? sign : face < 4 ? s : sign * s, face < 2 || face > 3 ? -t : sign, face < 2 ? -sign * s : face < 4 ? sign * t : sign};
 
     *slice += (int)(find_face(&at) - face);
     *x = (int)clamp_slice((u32)floor_of(at.x * (float)side), side);
@@ -335,6 +354,7 @@ INLINE u32 fraction(u32 v, u32 bits)
     const u32 u = (v << zeros | v >> (bits - zeros)) & ((1u << bits) - 1);
     const u32 digits = bits == 8    ? u * 0x01010101
                        : bits == 16 ? u * 0x00010001
+                       : bits == 10 ? u << 22 | u << 12 | u << 2 | u >> 8
                        : bits == 7  ? u << 25 | u << 18 | u << 11 | u << 4 | u >> 3
                                     : u << 17 | u << 2 | u >> 13;
 
@@ -344,7 +364,11 @@ INLINE u32 fraction(u32 v, u32 bits)
 INLINE u32 normalize_word(u32 word, u32 texel)
 {
     const bool is_negative = (int)word < 0;
-    const u32 bits = texel == PTX2SPV_TEXEL_U8 ? 8 : texel == PTX2SPV_TEXEL_S8 ? 7 : texel == PTX2SPV_TEXEL_U16 ? 16 : 15;
+    const u32 bits = texel == PTX2SPV_TEXEL_U8    ? 8
+                     : texel == PTX2SPV_TEXEL_S8  ? 7
+                     : texel == PTX2SPV_TEXEL_U16 ? 16
+                     : texel == PTX2SPV_TEXEL_U10 ? 10
+                                                  : 15;
     const u32 most = (1u << bits) - 1, magnitude = is_negative ? 0 - word : word;
 
     if (!word)
@@ -462,10 +486,10 @@ INLINE struct words sample_level(u64 record, u32 number, enum geometry geometry,
         is_scaled = false;
         cell.cube_side = crosses ? LEVEL32(level, width) : 0;
     }
-    cell.x = place(at.x, LEVEL32(level, width), modes[0], is_scaled, linear);
+    cell.x = place(at.x, at.dx, LEVEL32(level, width), modes[0], is_scaled, linear);
     if (geometry > LINES)
-        cell.y = place(at.y, LEVEL32(level, height), modes[1], is_scaled, linear);
-    cell.z = geometry == VOLUME ? place(at.z, depth, modes[2], is_scaled, linear) : whole(clamp_slice(at.slice, depth));
+        cell.y = place(at.y, at.dy, LEVEL32(level, height), modes[1], is_scaled, linear);
+    cell.z = geometry == VOLUME ? place(at.z, at.dz, depth, modes[2], is_scaled, linear) : whole(clamp_slice(at.slice, depth));
     out = sample(record, level, cell);
     if (geometry == LINE && linear && modes[1] == PTX2SPV_TEXTURE_BORDER)
         out = blend(out, border_of(record), 128);
@@ -547,19 +571,28 @@ INLINE struct words sample_grad(u64 handle, enum geometry geometry, struct coord
     return sample_levels(record, geometry, at, 0.5f * lod);
 }
 
-/* Integer coordinates: a texel of the first level, or zeros outside of it, whatever the address mode, and in layers that do not exist. */
-INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int z, u32 slice)
+/* Where integer coordinates lead. Measured on an H100; PTX leaves it undefined. */
+enum outside {
+    OUTSIDE_ZERO,  /* tex: zeros outside of the level and in layers that do not exist, whatever the address mode */
+    OUTSIDE_CLAMP, /* tex.level: the nearest texel, whatever the address mode, and the last layer */
+};
+
+/* Integer coordinates: a texel of a level; zeros in levels that do not exist. */
+INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int z, u32 slice, u32 number, u32 outside)
 {
-    const u64 record = find(handle), level = level_of(record, 0);
+    const u64 record = find(handle), level = level_of(record, number);
     struct words out = {{0, 0, 0, 0}};
 
-    if (!record)
+    if (!record || (number && number >= MEMBER32(record, n_levels)))
         return out;
     const bool is_normalized = MEMBER32(record, flags) & PTX2SPV_TEXTURE_NORMALIZED_VALUES && one_of(MEMBER32(record, texel)) != 0.0f;
 
-    x = index_of(x, LEVEL32(level, width), PTX2SPV_TEXTURE_BORDER);
-    y = geometry <= LINES ? 0 : index_of(y, LEVEL32(level, height), PTX2SPV_TEXTURE_BORDER);
-    z = index_of(geometry == VOLUME ? z : (int)slice, LEVEL32(level, depth), PTX2SPV_TEXTURE_BORDER);
+    const u32 mode = outside == OUTSIDE_CLAMP ? PTX2SPV_TEXTURE_CLAMP : PTX2SPV_TEXTURE_BORDER, depth = LEVEL32(level, depth);
+
+    x = index_of(x, LEVEL32(level, width), mode);
+    y = geometry <= LINES ? 0 : index_of(y, LEVEL32(level, height), mode);
+    z = geometry == VOLUME ? z : (int)(outside == OUTSIDE_CLAMP ? clamp_slice(slice, depth) : slice);
+    z = index_of(z, depth, mode);
     if ((x | y | z) < 0)
         return out;
     out = fetch_texel(record, level, x, y, z, MEMBER32(record, texel));
@@ -586,8 +619,8 @@ INLINE struct words gather(u64 handle, u32 channel, enum geometry geometry, stru
     }
     const u32 mode_x = geometry == CUBE ? PTX2SPV_TEXTURE_CLAMP : MEMBER32(record, address[0]);
     const u32 mode_y = geometry == CUBE ? PTX2SPV_TEXTURE_CLAMP : MEMBER32(record, address[1]);
-    const struct axis x = place(at.x, LEVEL32(level, width), mode_x, is_scaled, true);
-    const struct axis y = place(at.y, LEVEL32(level, height), mode_y, is_scaled, true);
+    const struct axis x = place(at.x, at.dx, LEVEL32(level, width), mode_x, is_scaled, true);
+    const struct axis y = place(at.y, at.dy, LEVEL32(level, height), mode_y, is_scaled, true);
     const int z = (int)clamp_slice(at.slice, depth);
 
 #pragma clang loop unroll(disable)
@@ -609,76 +642,85 @@ INLINE struct words gather(u64 handle, u32 channel, enum geometry geometry, stru
 
 #define TEXTURE(geometry, name, parameters, ...) \
     FUNCTION struct words __cuttle_tex_##name parameters { return sample_base(h, geometry, {__VA_ARGS__}); }
-TEXTURE(LINE, 1d, (u64 h, float x), x, 0, 0, 0)
-TEXTURE(PLANE, 2d, (u64 h, float x, float y), x, y, 0, 0)
-TEXTURE(VOLUME, 3d, (u64 h, float x, float y, float z), x, y, z, 0)
-TEXTURE(LINES, a1d, (u64 h, u32 i, float x), x, 0, 0, i)
-TEXTURE(PLANE, a2d, (u64 h, u32 i, float x, float y), x, y, 0, i)
+TEXTURE(LINE, 1d, (u64 h, float x, int dx), x, 0, 0, 0, dx)
+TEXTURE(PLANE, 2d, (u64 h, float x, float y, int dx, int dy), x, y, 0, 0, dx, dy)
+TEXTURE(VOLUME, 3d, (u64 h, float x, float y, float z, int dx, int dy, int dz), x, y, z, 0, dx, dy, dz)
+TEXTURE(LINES, a1d, (u64 h, u32 i, float x, int dx), x, 0, 0, i, dx)
+TEXTURE(PLANE, a2d, (u64 h, u32 i, float x, float y, int dx, int dy), x, y, 0, i, dx, dy)
 TEXTURE(CUBE, cube, (u64 h, float x, float y, float z), x, y, z, 0)
 TEXTURE(CUBE, acube, (u64 h, u32 i, float x, float y, float z), x, y, z, i)
 
 #define LEVEL(geometry, name, parameters, ...) \
     FUNCTION struct words __cuttle_tex_level_##name parameters { return sample_lod(h, geometry, {__VA_ARGS__}, lod); }
-LEVEL(LINE, 1d, (u64 h, float x, float lod), x, 0, 0, 0)
-LEVEL(PLANE, 2d, (u64 h, float x, float y, float lod), x, y, 0, 0)
-LEVEL(VOLUME, 3d, (u64 h, float x, float y, float z, float lod), x, y, z, 0)
-LEVEL(LINES, a1d, (u64 h, u32 i, float x, float lod), x, 0, 0, i)
-LEVEL(PLANE, a2d, (u64 h, u32 i, float x, float y, float lod), x, y, 0, i)
+LEVEL(LINE, 1d, (u64 h, float x, int dx, float lod), x, 0, 0, 0, dx)
+LEVEL(PLANE, 2d, (u64 h, float x, float y, int dx, int dy, float lod), x, y, 0, 0, dx, dy)
+LEVEL(VOLUME, 3d, (u64 h, float x, float y, float z, int dx, int dy, int dz, float lod), x, y, z, 0, dx, dy, dz)
+LEVEL(LINES, a1d, (u64 h, u32 i, float x, int dx, float lod), x, 0, 0, i, dx)
+LEVEL(PLANE, a2d, (u64 h, u32 i, float x, float y, int dx, int dy, float lod), x, y, 0, i, dx, dy)
 LEVEL(CUBE, cube, (u64 h, float x, float y, float z, float lod), x, y, z, 0)
 LEVEL(CUBE, acube, (u64 h, u32 i, float x, float y, float z, float lod), x, y, z, i)
 
-#define LINE_GRAD float dx, float dy
-#define PLANE_GRAD float dxx, float dxy, float dyx, float dyy
-#define VOLUME_GRAD float dxx, float dxy, float dxz, float dyx, float dyy, float dyz
-FUNCTION struct words __cuttle_tex_grad_1d(u64 h, float x, LINE_GRAD)
+#define LINE_GRAD float x_x, float y_x
+#define PLANE_GRAD float x_x, float x_y, float y_x, float y_y
+#define VOLUME_GRAD float x_x, float x_y, float x_z, float y_x, float y_y, float y_z
+FUNCTION struct words __cuttle_tex_grad_1d(u64 h, float x, int dx, LINE_GRAD)
 {
-    return sample_grad(h, LINE, {x, 0, 0, 0}, {dx, 0, 0, 0}, {dy, 0, 0, 0});
+    return sample_grad(h, LINE, {x, 0, 0, 0, dx}, {x_x}, {y_x});
 }
-FUNCTION struct words __cuttle_tex_grad_2d(u64 h, float x, float y, PLANE_GRAD)
+FUNCTION struct words __cuttle_tex_grad_2d(u64 h, float x, float y, int dx, int dy, PLANE_GRAD)
 {
-    return sample_grad(h, PLANE, {x, y, 0, 0}, {dxx, dxy, 0, 0}, {dyx, dyy, 0, 0});
+    return sample_grad(h, PLANE, {x, y, 0, 0, dx, dy}, {x_x, x_y}, {y_x, y_y});
 }
-FUNCTION struct words __cuttle_tex_grad_3d(u64 h, float x, float y, float z, VOLUME_GRAD)
+FUNCTION struct words __cuttle_tex_grad_3d(u64 h, float x, float y, float z, int dx, int dy, int dz, VOLUME_GRAD)
 {
-    return sample_grad(h, VOLUME, {x, y, z, 0}, {dxx, dxy, dxz, 0}, {dyx, dyy, dyz, 0});
+    return sample_grad(h, VOLUME, {x, y, z, 0, dx, dy, dz}, {x_x, x_y, x_z}, {y_x, y_y, y_z});
 }
-FUNCTION struct words __cuttle_tex_grad_a1d(u64 h, u32 i, float x, LINE_GRAD)
+FUNCTION struct words __cuttle_tex_grad_a1d(u64 h, u32 i, float x, int dx, LINE_GRAD)
 {
-    return sample_grad(h, LINES, {x, 0, 0, i}, {dx, 0, 0, 0}, {dy, 0, 0, 0});
+    return sample_grad(h, LINES, {x, 0, 0, i, dx}, {x_x}, {y_x});
 }
-FUNCTION struct words __cuttle_tex_grad_a2d(u64 h, u32 i, float x, float y, PLANE_GRAD)
+FUNCTION struct words __cuttle_tex_grad_a2d(u64 h, u32 i, float x, float y, int dx, int dy, PLANE_GRAD)
 {
-    return sample_grad(h, PLANE, {x, y, 0, i}, {dxx, dxy, 0, 0}, {dyx, dyy, 0, 0});
-}
-
-FUNCTION struct words __cuttle_tex_fetch_1d(u64 h, int x)
-{
-    return fetch(h, LINE, x, 0, 0, 0);
-}
-FUNCTION struct words __cuttle_tex_fetch_2d(u64 h, int x, int y)
-{
-    return fetch(h, PLANE, x, y, 0, 0);
-}
-FUNCTION struct words __cuttle_tex_fetch_3d(u64 h, int x, int y, int z)
-{
-    return fetch(h, VOLUME, x, y, z, 0);
-}
-FUNCTION struct words __cuttle_tex_fetch_a1d(u64 h, u32 i, int x)
-{
-    return fetch(h, LINES, x, 0, 0, i);
-}
-FUNCTION struct words __cuttle_tex_fetch_a2d(u64 h, u32 i, int x, int y)
-{
-    return fetch(h, PLANE, x, y, 0, i);
+    return sample_grad(h, PLANE, {x, y, 0, i, dx, dy}, {x_x, x_y}, {y_x, y_y});
 }
 
-FUNCTION struct words __cuttle_tld4_2d(u64 h, float x, float y, u32 channel)
+FUNCTION struct words __cuttle_tex_fetch_1d(u64 h, int x, u32 level, u32 outside)
 {
-    return gather(h, channel, PLANE, {x, y, 0, 0});
+    return fetch(h, LINE, x, 0, 0, 0, level, outside);
 }
-FUNCTION struct words __cuttle_tld4_a2d(u64 h, u32 i, float x, float y, u32 channel)
+FUNCTION struct words __cuttle_tex_fetch_2d(u64 h, int x, int y, u32 level, u32 outside)
 {
-    return gather(h, channel, PLANE, {x, y, 0, i});
+    return fetch(h, PLANE, x, y, 0, 0, level, outside);
+}
+FUNCTION struct words __cuttle_tex_fetch_3d(u64 h, int x, int y, int z, u32 level, u32 outside)
+{
+    return fetch(h, VOLUME, x, y, z, 0, level, outside);
+}
+FUNCTION struct words __cuttle_tex_fetch_a1d(u64 h, u32 i, int x, u32 level, u32 outside)
+{
+    return fetch(h, LINES, x, 0, 0, i, level, outside);
+}
+FUNCTION struct words __cuttle_tex_fetch_a2d(u64 h, u32 i, int x, int y, u32 level, u32 outside)
+{
+    return fetch(h, PLANE, x, y, 0, i, level, outside);
+}
+/* Textures have one sample of each texel. */
+FUNCTION struct words __cuttle_tex_fetch_2dms(u64 h, u32 sample, int x, int y, u32 level, u32 outside)
+{
+    return fetch(sample ? 0 : h, PLANE, x, y, 0, 0, level, outside);
+}
+FUNCTION struct words __cuttle_tex_fetch_a2dms(u64 h, u32 sample, u32 i, int x, int y, u32 level, u32 outside)
+{
+    return fetch(sample ? 0 : h, PLANE, x, y, 0, i, level, outside);
+}
+
+FUNCTION struct words __cuttle_tld4_2d(u64 h, float x, float y, int dx, int dy, u32 channel)
+{
+    return gather(h, channel, PLANE, {x, y, 0, 0, dx, dy});
+}
+FUNCTION struct words __cuttle_tld4_a2d(u64 h, u32 i, float x, float y, int dx, int dy, u32 channel)
+{
+    return gather(h, channel, PLANE, {x, y, 0, i, dx, dy});
 }
 FUNCTION struct words __cuttle_tld4_cube(u64 h, float x, float y, float z, u32 channel)
 {
@@ -687,6 +729,16 @@ FUNCTION struct words __cuttle_tld4_cube(u64 h, float x, float y, float z, u32 c
 FUNCTION struct words __cuttle_tld4_acube(u64 h, u32 i, float x, float y, float z, u32 channel)
 {
     return gather(h, channel, CUBE, {x, y, z, i});
+}
+
+/* The channels as halves: in two registers, or each in its own. Integers are converted like floats with their bits, as on an H100. */
+FUNCTION struct words __cuttle_tex_pairs(u32 a, u32 b, u32 c, u32 d)
+{
+    return {{half_of_float(a) | half_of_float(b) << 16, half_of_float(c) | half_of_float(d) << 16, 0, 0}};
+}
+FUNCTION struct words __cuttle_tex_halves(u32 a, u32 b, u32 c, u32 d)
+{
+    return {{half_of_float(a), half_of_float(b), half_of_float(c), half_of_float(d)}};
 }
 
 /* ---- surfaces ---- */
@@ -723,16 +775,6 @@ FUNCTION u64 __cuttle_surface(u64 h, int x, int y, int z, u32 bytes, u32 boundar
     return record ? surface_address(record, x, y, z, bytes, boundary) : 0;
 }
 
-/* Rounds to nearest even. */
-INLINE u32 half_of_float(u32 word)
-{
-    const u32 sign = word >> 16 & 0x8000, rest = word & 0x7fffffff;
-    const u32 tiny = (u32)(int)__builtin_rintf(bits_of(rest) * 0x1p24f), normal = (rest + 0xfff + (rest >> 13 & 1) - 0x38000000) >> 13;
-    const u32 special = rest > 0x7f800000 ? 0x7fff : 0x7c00;
-
-    return sign | (rest < 0x38800000 ? tiny : rest < 0x47800000 ? normal : special);
-}
-
 /* A component of sust.p as a channel: floats become halves or normalized integers, integers are cut off. */
 INLINE u32 channel_of(u32 word, u32 texel, float one)
 {
@@ -744,7 +786,7 @@ INLINE u32 channel_of(u32 word, u32 texel, float one)
         return word;
     const float value = __builtin_fminf(__builtin_fmaxf(bits_of(word), is_signed ? -1.0f : 0.0f), 1.0f) * one;
 
-    return (u32)(int)__builtin_rintf(value);
+    return (u32)(int)__builtin_ceilf(value - 0.5f); /* halves are rounded down, as on an H100 */
 }
 
 FUNCTION void __cuttle_surface_store(u64 h, int x, int y, int z, u32 boundary, u32 a, u32 b, u32 c, u32 d)
@@ -759,6 +801,12 @@ FUNCTION void __cuttle_surface_store(u64 h, int x, int y, int z, u32 boundary, u
     const u64 at = surface_address(record, x * (int)bytes, y, z, bytes, boundary);
     const u32 each = bytes / channels;
 
+    if (texel == PTX2SPV_TEXEL_U10 && at) {
+        const u32 word = channel_of(a, texel, one) | channel_of(b, texel, one) << 10 | channel_of(c, texel, one) << 20;
+
+        asm volatile("st.global.u32 [%0], %1;" ::"l"(at), "r"(word | channel_of(d, texel, 3.0f) << 30) : "memory");
+        return;
+    }
 #pragma unroll
     for (u32 i = 0; i < 4; i++) {
         const u32 word = channel_of(components[i], texel, one);
@@ -813,6 +861,8 @@ INLINE u32 channel_data_type(u32 texel, bool normalized)
         return 0x10d9;
     case PTX2SPV_TEXEL_F16:
         return 0x10dd;
+    case PTX2SPV_TEXEL_U10:
+        return 0x10e0; /* CL_UNORM_INT_101010_2 */
     default:
         return 0x10de;
     }

@@ -5,8 +5,9 @@
 #include <string.h>
 
 static const struct ct_texture_geometry geometries[] = {
-    {"1d", 1, 1, false, 1}, {"2d", 2, 2, false, 2},   {"3d", 3, 4, false, 3},   {"a1d", 1, 2, true, 1},
-    {"a2d", 2, 4, true, 2}, {"cube", 3, 4, false, 0}, {"acube", 3, 4, true, 0},
+    {"1d", 1, 1, false, 1, false},   {"2d", 2, 2, false, 2, false},  {"3d", 3, 4, false, 3, false},
+    {"a1d", 1, 2, true, 1, false},   {"a2d", 2, 4, true, 2, false},  {"cube", 3, 4, false, 0, false},
+    {"acube", 3, 4, true, 0, false}, {"2dms", 2, 4, false, 2, true}, {"a2dms", 2, 4, true, 2, true},
 };
 
 /* In the order of enum query in fetch.cu. */
@@ -166,6 +167,8 @@ static bool has_function(const struct ct_texture_access *access)
         return true;
     if (!geometry)
         return false;
+    if (geometry->multisample)
+        return access->kind == CT_TEXTURE_TEXEL && !access->has_level;
     if (access->kind >= CT_SURFACE_LOAD)
         return geometry->derivatives && !(access->kind == CT_SURFACE_REDUCE && geometry->layered);
     switch (access->kind) {
@@ -180,19 +183,36 @@ static bool has_function(const struct ct_texture_access *access)
     }
 }
 
-/* Results of textures are 32 bits wide; surfaces hold elements of up to 64 bits, 128 bits in all. */
+/* Four results of 32 bits, or of tex four halves, also in two registers. */
+static bool has_texture_results(const struct ct_texture_access *access)
+{
+    const bool of_tex = access->kind != CT_TEXTURE_GATHER;
+
+    if (access->type == PTX_F16X2)
+        return of_tex && access->vector == 2;
+    return access->vector == 4 && (ptx_type_bits(access->type) == 32 || (of_tex && access->type == PTX_F16));
+}
+
+/* What integer coordinates with derivatives mean is not documented. */
+static bool read_coordinate_type(enum ptx_type type, struct ct_texture_access *out)
+{
+    if (type != PTX_S32)
+        return type == PTX_F32;
+    if (out->kind != CT_TEXTURE_BASE && out->kind != CT_TEXTURE_LEVEL)
+        return false;
+    out->has_level = out->kind == CT_TEXTURE_LEVEL;
+    out->kind = CT_TEXTURE_TEXEL;
+    return true;
+}
+
+/* Surfaces hold elements of up to 64 bits, 128 bits in all. */
 static bool has_valid_types(const struct ptx_instruction *insn, struct ct_texture_access *out)
 {
     out->type = insn->n_types ? insn->types[0] : PTX_NONE;
     if (out->kind == CT_TEXTURE_QUERY)
         return true;
-    if (out->kind < CT_SURFACE_LOAD) {
-        if (insn->n_types != 2 || ptx_type_bits(out->type) != 32 || out->type == PTX_F16X2 || out->vector != 4)
-            return false;
-        if (out->kind == CT_TEXTURE_BASE && insn->types[1] == PTX_S32)
-            out->kind = CT_TEXTURE_TEXEL;
-        return insn->types[1] == (out->kind == CT_TEXTURE_TEXEL ? PTX_S32 : PTX_F32);
-    }
+    if (out->kind < CT_SURFACE_LOAD)
+        return insn->n_types == 2 && has_texture_results(out) && read_coordinate_type(insn->types[1], out);
     out->vector = out->vector ? out->vector : 1;
     return insn->n_types == 1 && out->vector * ptx_type_bits(out->type) <= 128;
 }
@@ -208,4 +228,9 @@ bool ct_texture_access_read(const struct ptx_instruction *insn, struct ct_textur
         if (!(out->kind == CT_TEXTURE_QUERY ? read_query(word, out) : read_word(word, out)))
             return false;
     return has_valid_types(insn, out) && has_function(out);
+}
+
+bool ct_texture_has_halves(const struct ct_texture_access *access)
+{
+    return access->kind < CT_TEXTURE_QUERY && (access->type == PTX_F16 || access->type == PTX_F16X2);
 }

@@ -9,7 +9,7 @@ enum ct_texture_kind {
     CT_TEXTURE_BASE,   /* tex with float coordinates */
     CT_TEXTURE_LEVEL,  /* tex.level */
     CT_TEXTURE_GRAD,   /* tex.grad */
-    CT_TEXTURE_TEXEL,  /* tex with integer coordinates */
+    CT_TEXTURE_TEXEL,  /* tex and tex.level with integer coordinates */
     CT_TEXTURE_GATHER, /* tld4 */
     CT_TEXTURE_QUERY,  /* txq, suq */
     CT_SURFACE_LOAD,   /* suld.b */
@@ -21,9 +21,10 @@ enum ct_texture_kind {
 struct ct_texture_geometry {
     const char *word;    /* a2d */
     uint8_t coordinates; /* without the layer */
-    uint8_t operands;    /* of the vector of coordinates with the layer and, from 3 on, padding to 4 */
-    bool layered;        /* the first operand is the layer */
-    uint8_t derivatives; /* coordinates of a derivative */
+    uint8_t operands;    /* of the vector of coordinates with the sample, the layer and, from 3 on, padding to 4 */
+    bool layered;        /* an operand before the coordinates is the layer */
+    uint8_t derivatives; /* coordinates of a derivative, and of an offset */
+    bool multisample;    /* the first operand is the number of a sample */
 };
 
 struct ct_texture_access {
@@ -34,12 +35,14 @@ struct ct_texture_access {
     uint8_t channel;                            /* GATHER */
     uint8_t boundary;                           /* surfaces: 0 trap, 1 clamp, 2 zero, as in fetch.cu */
     uint8_t query;                              /* as in fetch.cu */
-    bool has_level;                             /* QUERY: of a level */
+    bool has_level;                             /* TEXEL, QUERY: of a level */
     enum ptx_operation operation;               /* REDUCE */
 };
 
 bool ct_is_texture_opcode(enum ptx_opcode opcode);
 /* Reads the words of an instruction. False: it has forms that are not supported. */
 bool ct_texture_access_read(const struct ptx_instruction *insn, struct ct_texture_access *out);
+/* Whether the results of a fetch are halves. */
+bool ct_texture_has_halves(const struct ct_texture_access *access);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture instructions as calls: each gets an operand that names a function of fetch.cu, which is then linked like a system function. */
+/* Texture instructions as calls: each gets an operand that names a function of fetch.cu, which is then linked like a system function. Results
+ * that are halves are converted by a second function. */
 #include "texture_functions.h"
 
 #include "fetch_text.h"
@@ -69,6 +70,10 @@ void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx
             if (!ct_is_texture_opcode(insn->opcode) || !ct_texture_access_read(insn, &access))
                 continue;
             insn->mods.unsupported = 0; /* its words are known here, not to the parser */
+            if (ct_texture_has_halves(&access))
+                append_callee(
+                    compilation, insn,
+                    declare(compilation, tree, n_own, access.type == PTX_F16 ? PREFIX "tex_halves" : PREFIX "tex_pairs", insn->where));
             append_callee(compilation, insn, declare(compilation, tree, n_own, function_name(compilation, &access), insn->where));
         }
     }
