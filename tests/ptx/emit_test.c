@@ -302,6 +302,10 @@ static const struct {
      "mov.u32 r1,r0; setp.eq.u32 p0,r0,1; @p0 bra L; setp.eq.u32 p0,r0,2; @p0 bra L;"
      "setp.eq.u32 p0,r0,3; @p0 bra L; setp.eq.u32 p0,r0,4; @p0 bra L; add.u32 r1,r0,7; L: st.global.u32 [d0],r1;",
      RICH, SpvOpStore, 3},
+    {"a phi's value in a phi that shares its variable is not stored",
+     "mov.u32 r1,r0; L: setp.eq.u32 p0,r0,1; @p0 bra M; add.u32 r1,r1,3; M: sub.u32 r0,r0,1; setp.ne.u32 p0,r0,0; @p0 bra L;"
+     "st.global.u32 [d0],r1;",
+     RICH, SpvOpStore, 5},
     {"a cast shared pointer needs no dispatch", "cvta.shared.u64 d1,sh; ld.u32 r1,[d1]; st.global.u32 [d0],r1;", PLAIN, SpvOpSelectionMerge,
      0},
     {"an unknown pointer dispatches where there is shared memory",

@@ -7,7 +7,8 @@
 #ifndef PTX2SPV_EMIT_H
 #define PTX2SPV_EMIT_H
 /* Parts: emit_arith.c, emit_atomic.c, emit_bytes.c, emit_choices.c, emit_compare.c, emit_control.c, emit_entry.c, emit_float.c,
- * emit_memory.c, emit_opencl.c, emit_pointers.c, emit_products.c, emit_signs.c, emit_types.c, emit_values.c, emit_vulkan.c, emit_warp.c,
+ * emit_memory.c, emit_opencl.c, emit_pointers.c, emit_products.c, emit_signs.c, emit_types.c, emit_values.c,
+ * emit_variables.c, emit_vulkan.c, emit_warp.c,
  * emit_wide.c, emit_words.c. */
 
 #include "ptx2spv/ir/ir.h"
@@ -31,6 +32,7 @@ struct ct_gen_value {
     uint32_t as_int, as_float;
     uint32_t variable; /* Function variable, of the integer type, for uses that the definition does not dominate; 0: none */
     uint32_t incoming; /* phis: the Function variable that predecessors write */
+    ct_value shares;   /* phis with the same variable, which is also `variable`: one of them, for all; 0: see `majority` */
     ct_value majority; /* phis: the value of most edges, which is stored in `incoming` at its definition, not on the edges; 0: none */
     struct ct_gen_seed *seeds; /* the phis that have this value as their majority value */
     uint32_t type_float;       /* width of the float as which it is read; 0: it is not */
@@ -172,6 +174,11 @@ void ct_gen_load_phis(struct ct_gen *g);  /* for the phis of g->block */
 void ct_gen_store_phis(struct ct_gen *g); /* at the end of g->block, for its successors */
 /* A new Function variable. */
 uint32_t ct_gen_variable(struct ct_gen *g, uint32_t type);
+
+/* ---- emit_variables.c ---- */
+void ct_gen_share_variables(struct ct_gen *g); /* sets `shares` of phis */
+/* The value of more than half of a phi's edges, and of some edges at least; 0: none. */
+ct_value ct_gen_find_majority(const struct ct_insn *phi);
 
 /* ---- emit_compare.c ---- */
 /* finds values that are compared with each other both as signed and as unsigned; call before anything is emitted */

@@ -7,12 +7,11 @@
  *
  * A phi with many edges usually has the same value on nearly all of them: kernels that are cut at their barriers become a loop in which
  * each iteration changes little of a state of hundreds of values (resume.c). If every edge stored each of them, the code would grow
- * quadratically. Therefore the phi's variable is stored where the majority value is defined, and only the other edges overwrite it. */
+ * quadratically. Therefore phis share variables with their values where possible (emit_variables.c); else the phi's variable is stored where
+ * the majority value is defined, and only the other edges overwrite it. */
 #include "emit.h"
 
 #include <assert.h>
-
-#define CT_MAJORITY_EDGES 4 /* phis with fewer such edges do not get a store at the definition */
 
 static struct ct_gen_value *info_of(struct ct_gen *g, ct_value value)
 {
@@ -124,22 +123,6 @@ static void plan_use(struct ct_gen *g, ct_value value, unsigned float_bits, cons
     info->variable = variable_for(g, value);
 }
 
-/* The value of more than half of a phi's edges, and of at least CT_MAJORITY_EDGES; 0: none. (Boyer and Moore's majority vote.) */
-static ct_value find_majority(const struct ct_insn *phi)
-{
-    ct_value candidate = {0};
-    uint32_t lead = 0, edges = 0;
-
-    for (uint32_t i = 0; i < phi->n_operands; i++) {
-        if (lead == 0)
-            candidate = phi->operands[i];
-        lead += phi->operands[i].i == candidate.i ? 1 : UINT32_MAX; /* or -1 */
-    }
-    for (uint32_t i = 0; i < phi->n_operands; i++)
-        edges += phi->operands[i].i == candidate.i;
-    return edges >= CT_MAJORITY_EDGES && 2 * edges > phi->n_operands ? candidate : (ct_value){0};
-}
-
 /* Whether every path from `block` back to it passes `def`, which dominates it: `def` is in the innermost loop of `block`. */
 static bool is_always_redefined(const struct ct_block *def, const struct ct_block *block)
 {
@@ -167,10 +150,12 @@ static bool other_preds_have_one_successor(const struct ct_insn *phi, ct_value m
 static void plan_phi(struct ct_gen *g, const struct ct_insn *phi)
 {
     struct ct_gen_value *info = info_of(g, phi->results[0]);
-    const ct_value majority = find_majority(phi);
+    const ct_value majority = ct_gen_find_majority(phi);
     const struct ct_insn *def = majority.i ? g->fn->values.v[majority.i].def : NULL;
     struct ct_gen_seed *seed;
 
+    if (info->incoming)
+        return; /* it shares it */
     info->incoming = variable_for(g, phi->results[0]);
     if (!def || is_global(def->op) || def->block == phi->block || !is_always_redefined(def->block, phi->block) ||
         !other_preds_have_one_successor(phi, majority))
@@ -207,10 +192,33 @@ static void list_edges(struct ct_gen *g)
             g->edges[next[g->fn->blocks.v[b]->preds.v[p]->id]++] = (struct ct_gen_edge){b, p};
 }
 
+/* Phis that share a variable also use it as `variable`. */
+static void plan_shared_variable(struct ct_gen *g, const struct ct_insn *phi)
+{
+    struct ct_gen_value *info = info_of(g, phi->results[0]), *first;
+
+    if (!info->shares.i)
+        return;
+    first = info_of(g, info->shares);
+    if (!first->incoming)
+        first->incoming = variable_for(g, info->shares);
+    info->incoming = info->variable = first->incoming;
+    info->wants_int = true;
+}
+
+static void plan_shared_variables(struct ct_gen *g)
+{
+    ct_gen_share_variables(g);
+    for (uint32_t b = 0; b < g->fn->blocks.n; b++)
+        for (const struct ct_insn *insn = g->fn->blocks.v[b]->first; insn && insn->op == CT_OP_PHI; insn = insn->next)
+            plan_shared_variable(g, insn);
+}
+
 void ct_gen_plan_values(struct ct_gen *g)
 {
     list_edges(g);
     g->values = CT_ARENA_ARRAY(&g->fn->compilation->scratch, struct ct_gen_value, g->fn->values.n);
+    plan_shared_variables(g);
     for (uint32_t b = 0; b < g->fn->blocks.n; b++)
         for (const struct ct_insn *insn = g->fn->blocks.v[b]->first; insn; insn = insn->next)
             plan_insn(g, insn);
@@ -284,12 +292,13 @@ uint32_t ct_gen_use_float(struct ct_gen *g, ct_value value)
     return info->loaded_float;
 }
 
-/* Writes the variables that carry a value that has just been defined. */
+/* Writes the variables that carry a value that has just been defined; a phi's own variable has it already. */
 static void store_value(struct ct_gen *g, ct_value value, const struct ct_gen_value *info)
 {
-    const uint32_t stored = info->variable || info->seeds ? to_variable(g, value, info->as_int) : 0;
+    const bool is_new = info->variable && info->variable != info->incoming;
+    const uint32_t stored = is_new || info->seeds ? to_variable(g, value, info->as_int) : 0;
 
-    if (info->variable)
+    if (is_new)
         GEN_VOID(g, SpvOpStore, info->variable, stored);
     for (const struct ct_gen_seed *seed = info->seeds; seed; seed = seed->next)
         GEN_VOID(g, SpvOpStore, seed->variable, stored);
@@ -352,6 +361,12 @@ static uint32_t phi_operand(struct ct_gen *g, const struct ct_insn *phi, uint32_
     return ct_spv_null(&g->m, ct_gen_int_type(g, ct_gen_bits(g, phi->results[0])));
 }
 
+/* Whether the variable has this value wherever it is live: see emit_variables.c. */
+static bool holds(struct ct_gen *g, uint32_t variable, ct_value value)
+{
+    return value.i && info_of(g, value)->shares.i && info_of(g, value)->incoming == variable;
+}
+
 void ct_gen_store_phis(struct ct_gen *g)
 {
     CT_VEC(uint32_t) stores = {0}; /* pairs: variable, value */
@@ -365,7 +380,7 @@ void ct_gen_store_phis(struct ct_gen *g)
         for (const struct ct_insn *phi = to->first; phi && phi->op == CT_OP_PHI; phi = phi->next) {
             const struct ct_gen_value *info = info_of(g, phi->results[0]);
 
-            if (info->majority.i && phi->operands[index].i == info->majority.i)
+            if ((info->majority.i && phi->operands[index].i == info->majority.i) || holds(g, info->incoming, phi->operands[index]))
                 continue;
             *CT_PUSH(scratch, &stores) = info->incoming;
             *CT_PUSH(scratch, &stores) = to_variable(g, phi->results[0], phi_operand(g, phi, index));
