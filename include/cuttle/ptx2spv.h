@@ -60,6 +60,7 @@ struct ptx2spv_options {
     const char *dump; /* comma-separated pass names, or "all", or NULL */
     bool cooperative; /* for ptx2spv_kernel_compile: compile for cooperative launches, see struct ptx2spv_grid; ignored elsewhere */
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
+    bool any_grid;                        /* for ptx2spv_kernel_compile: kernel_info.limits_grid will be 0 */
 };
 
 enum ptx2spv_dialect {
@@ -172,7 +173,9 @@ struct ptx2spv_target {
     uint8_t vectors;         /* enum ptx2spv_vectors */
     uint8_t inlines;         /* VULKAN: the driver inlines all functions. Long sequences of ours are then functions that the kernel calls,
                                 which takes less memory and time than to repeat them */
-    uint8_t reserved[7];     /* 0 */
+    uint8_t vectorizes;      /* OPENCL: the driver makes vectors of neighbouring threads, and loads and stores vectors if it sees that they
+                                access adjacent memory */
+    uint8_t reserved[6];     /* 0 */
     uint8_t lockstep;        /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */
@@ -448,6 +451,8 @@ const struct ptx2spv_relocation *ptx2spv_module_relocations(const struct ptx2spv
 /* .version as major*10+minor, .target as its number (sm_75: 75), .address_size in bits. */
 void ptx2spv_module_versions(const struct ptx2spv_module *module, unsigned *isa, unsigned *sm, unsigned *address_bits);
 
+#define PTX2SPV_GRID_LIMIT (UINT64_C(1) << 31)
+
 /* The properties of a compiled kernel. */
 struct ptx2spv_kernel_info {
     uint32_t param_bytes;
@@ -460,6 +465,7 @@ struct ptx2spv_kernel_info {
     uint8_t uses_fault;
     uint8_t uses_timer;       /* reads struct ptx2spv_timer */
     uint8_t shared_in_memory; /* see struct ptx2spv_slots; uses_shared is then 0 */
+    uint8_t limits_grid;      /* a launch may have at most PTX2SPV_GRID_LIMIT threads in x, gridDim.x * blockDim.x */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */

@@ -376,6 +376,7 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->near_exp2 = driver->near_exp2;
     target->llvm_functions = driver->llvm_functions && processor_has_fma();
     target->exact_zeros = 1;
+    target->vectorizes = info->kind == CT_DEVICE_CPU;
     target->vectors = info->kind == CT_DEVICE_CPU ? PTX2SPV_VECTORS_LOADS_SPLIT : PTX2SPV_VECTORS_WHOLE;
     if (info->kind != CT_DEVICE_CPU)
         trust_specification(subject, target);

@@ -46,6 +46,7 @@ static const struct ptx2spv_target devices[] = {
      .subgroup_size = 64,
      .exact_fma32 = 1,
      .exact_fma64 = 1,
+     .vectorizes = 1,
      .vectors = PTX2SPV_VECTORS_LOADS_SPLIT},
 };
 enum { DEVICES = sizeof devices / sizeof *devices, SYNC_FORMS = PTX2SPV_SYNC_RESUMED + 1 };

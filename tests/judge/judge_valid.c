@@ -59,7 +59,7 @@ static const struct kind {
      {ALL_WORKAROUNDS, .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .shared_bytes = 262144,
       .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .float16 = 1, .atomic_float32_add_global = 1,
       .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .keeps_subnormals32 = 1,
-      .threads_in_turn = 1, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
+      .threads_in_turn = 1, .vectorizes = 1, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"opencl-words", /* PoCL */
      {ALL_WORKAROUNDS, .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .shared_bytes = 1048576,
       .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .keeps_subnormals32 = 1, .llvm_functions = 1,

@@ -61,7 +61,7 @@ static const struct {
      {OPENCL, .workarounds = OPENCL_WORKAROUNDS, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 128}},
     {"vectors split", {BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .vectors = PTX2SPV_VECTORS_SPLIT}},
     {"OpenCL, loads split",
-     {OPENCL, .workarounds = OPENCL_WORKAROUNDS, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8,
+     {OPENCL, .workarounds = OPENCL_WORKAROUNDS, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .vectorizes = 1,
       .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"OpenCL, negations lost",
      {OPENCL, OPENCL_FEATURES, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32,
@@ -628,6 +628,18 @@ static void test_split_vectors(void **state)
     assert_int_equal(count_in(of_constants, &devices[OPENCL_SPLIT].target, SpvOpBitwiseXor), 0);
 }
 
+/* LLVM loads and stores vectors where it sees that neighbouring threads access adjacent elements: an index in 64 bits, and pointer
+ * arithmetic. */
+static void test_adjacent_elements(void **state)
+{
+    static const char index[] = "mov.u32 r1,%ctaid.x; mov.u32 r2,%ntid.x; mov.u32 r3,%tid.x; mad.lo.s32 r1,r1,r2,r3; mul.wide.s32 d1,r1,4;"
+                                "add.s64 d1,d1,d0; ld.global.f32 f0,[d1]; st.global.f32 [d1+4],f0;";
+
+    (void)state;
+    assert_int_equal(count_in(index, &devices[OPENCL_PLAIN].target, SpvOpPtrAccessChain), 0);
+    assert_int_equal(count_in(index, &devices[OPENCL_SPLIT].target, SpvOpPtrAccessChain), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -641,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_llvm_functions),
         cmocka_unit_test(test_subroutines),
         cmocka_unit_test(test_split_vectors),
+        cmocka_unit_test(test_adjacent_elements),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

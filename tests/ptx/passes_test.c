@@ -487,6 +487,55 @@ static void test_addrspace(void **state)
 
 /* ---- errors ---- */
 
+/* ---- indices ---- */
+
+#define POSITION "mov.u32 %r2, %ctaid.x;\nmov.u32 %r3, %ntid.x;\nmov.u32 %r4, %tid.x;\nmov.u32 %r5, %ctaid.y;\nmov.u32 %r6, %tid.y;\n"
+#define INDEX "mad.lo.s32 %r7, %r2, %r3, %r4;\n"
+#define STORE "st.global.u32 [%rd3], %r1;\nret;\n}\n"
+
+/* Whether the code is for launches of at most 2^31 threads in x only: whether an index is computed in 64 bits. */
+static void test_indices(void **state)
+{
+    static const struct {
+        const char *name, *body;
+        bool is_index;
+    } rows[] = {
+        {"multiple, signed", INDEX "mul.wide.s32 %rd2, %r7, 4;\nadd.s64 %rd3, %rd1, %rd2;\n", true},
+        {"multiple, unsigned", INDEX "mul.wide.u32 %rd2, %r7, 4;\nadd.s64 %rd3, %rd2, %rd1;\n", true},
+        {"extension", INDEX "cvt.u64.u32 %rd2, %r7;\nadd.s64 %rd3, %rd1, %rd2;\n", true},
+        {"other order", "mad.lo.u32 %r7, %r3, %r2, %r4;\nmul.wide.s32 %rd2, %r7, 8;\nadd.s64 %rd3, %rd1, %rd2;\n", true},
+        {"product and sum", "mul.lo.s32 %r8, %r2, %r3;\nadd.s32 %r7, %r4, %r8;\ncvt.s64.s32 %rd2, %r7;\nadd.s64 %rd3, %rd1, %rd2;\n", true},
+        {"comparison with an argument", INDEX "setp.ge.s32 %p1, %r7, %r1;\n@%p1 ret;\nmov.u64 %rd3, %rd1;\n", true},
+        {"comparison with what is no argument",
+         INDEX "ld.global.u32 %r8, [%rd1];\nsetp.ge.s32 %p1, %r7, %r8;\n@%p1 ret;\nmov.u64 %rd3, %rd1;\n", false},
+        {"equality", INDEX "setp.eq.s32 %p1, %r7, %r1;\n@%p1 ret;\nmov.u64 %rd3, %rd1;\n", false},
+        {"another dimension of the thread", "mad.lo.s32 %r7, %r2, %r3, %r6;\nmul.wide.s32 %rd2, %r7, 4;\nadd.s64 %rd3, %rd1, %rd2;\n",
+         false},
+        {"another dimension of the block", "mad.lo.s32 %r7, %r5, %r3, %r4;\nmul.wide.s32 %rd2, %r7, 4;\nadd.s64 %rd3, %rd1, %rd2;\n",
+         false},
+        {"another factor", "mad.lo.s32 %r7, %r2, %r1, %r4;\nmul.wide.s32 %rd2, %r7, 4;\nadd.s64 %rd3, %rd1, %rd2;\n", false},
+        {"a further term", INDEX "add.s32 %r7, %r7, %r1;\nmul.wide.s32 %rd2, %r7, 4;\nadd.s64 %rd3, %rd1, %rd2;\n", false},
+    };
+    struct ptx2spv_target target = full_target();
+
+    (void)state;
+    target.dialect = PTX2SPV_OPENCL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (unsigned vectorizes = 0; vectorizes < 2; vectorizes++) {
+            struct run run;
+            char text[2048];
+
+            snprintf(text, sizeof text, "%s%s%s", HEAD ENTRY REGS ARGUMENTS POSITION, rows[i].body, STORE);
+            target.vectorizes = (uint8_t)vectorizes;
+            compile(text, "indices", &target, &run);
+            if (run.status != PTX2SPV_OK || !run.dump)
+                fail_msg("%s: %s\n%s", rows[i].name, ptx2spv_status_string(run.status), run.messages);
+            if (run.info.limits_grid != (vectorizes && rows[i].is_index) || (strstr(run.dump, "tid.x.64") != NULL) != run.info.limits_grid)
+                fail_msg("%s:\n%s", rows[i].name, run.dump);
+            free(run.dump);
+        }
+}
+
 static void test_errors(void **state)
 {
     static const struct {
@@ -629,6 +678,7 @@ int main(void)
         cmocka_unit_test(test_warp_synchronous),
         cmocka_unit_test(test_empty_blocks),
         cmocka_unit_test(test_addrspace),
+        cmocka_unit_test(test_indices),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_recursion_by_address),
         cmocka_unit_test(test_target_without_float64),

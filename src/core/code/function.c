@@ -29,6 +29,8 @@ static void free_function(struct ct_object *object)
         ct_object_release(&function->cooperative->object);
     if (function->in_memory)
         ct_object_release(&function->in_memory->object);
+    if (function->any_grid)
+        ct_object_release(&function->any_grid->object);
     ct_object_release(&function->module->object);
     free(function->setup);
     free(function);
@@ -156,6 +158,7 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
 
     options.cooperative = function->is_cooperative;
     options.shared_form = shared_form(function);
+    options.any_grid = function->is_any_grid;
     status = run_compiler(function, target, &options, out);
     if (status != PTX2SPV_OK)
         return ct_fail(ct_jit_result(status), "kernel %s could not be compiled: %s", function->decl->name, ptx2spv_status_string(status));
@@ -266,6 +269,7 @@ static CUresult compile_form(struct ct_function *function, struct ct_function **
     if (!form && (form = make_or_null(function->module, function->index)) != NULL) {
         form->is_cooperative = function->is_cooperative || place == &function->cooperative;
         form->is_in_memory = place == &function->in_memory;
+        form->is_any_grid = function->is_any_grid || place == &function->any_grid;
         *place = form;
     }
     ct_mutex_unlock(&function->module->lock);
@@ -285,4 +289,9 @@ CUresult ct_function_cooperative(struct ct_function *function, struct ct_functio
 CUresult ct_function_in_memory(struct ct_function *function, struct ct_function **out)
 {
     return compile_form(function, &function->in_memory, out);
+}
+
+CUresult ct_function_any_grid(struct ct_function *function, struct ct_function **out)
+{
+    return compile_form(function, &function->any_grid, out);
 }

@@ -222,6 +222,11 @@ static CUresult check_room(const struct ct_function *function, const struct ct_l
     return CUDA_SUCCESS;
 }
 
+static bool needs_any_grid(const struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    return function->info.limits_grid && (uint64_t)shape->grid[0] * shape->block[0] > PTX2SPV_GRID_LIMIT;
+}
+
 /* Does all checks that do not depend on the parameters. *out: the function to run. */
 static CUresult prepare(struct ct_function *function, const struct ct_launch_shape *shape, struct ct_function **out)
 {
@@ -233,6 +238,8 @@ static CUresult prepare(struct ct_function *function, const struct ct_launch_sha
         return r;
     if (shape->cooperative &&
         ((r = check_room(function, shape)) != CUDA_SUCCESS || (r = ct_function_cooperative(function, out)) != CUDA_SUCCESS))
+        return r;
+    if (needs_any_grid(*out, shape) && (r = ct_function_any_grid(*out, out)) != CUDA_SUCCESS)
         return r;
     return ct_launch_needs_slots(*out, shape) ? ct_function_in_memory(*out, out) : CUDA_SUCCESS;
 }

@@ -63,6 +63,7 @@ static const char *const sysval_names[] = {
     [CT_SYS_IMAGE_BASE] = "image_base",
     [CT_SYS_FAULT_BASE] = "fault_base",
     [CT_SYS_PARAM_BASE] = "param_base",
+    [CT_SYS_TID_X_64] = "tid.x.64",
 };
 _Static_assert(sizeof sysval_names / sizeof *sysval_names == CT_SYS_COUNT, "every enumerator has a name");
 

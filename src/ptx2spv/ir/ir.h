@@ -64,6 +64,7 @@ enum ct_sysval {
     CT_SYS_IMAGE_BASE,           /* 64 bits: CUDA address of the module's image */
     CT_SYS_FAULT_BASE,           /* 64 bits: CUDA address of struct ptx2spv_fault */
     CT_SYS_PARAM_BASE,           /* 64 bits: CUDA address of the parameter block; an instruction that reads it sets fn->params_in_buffer */
+    CT_SYS_TID_X_64,             /* 64 bits: CT_SYS_TID_X (OpenCL) */
     CT_SYS_COUNT
 };
 
@@ -107,6 +108,8 @@ struct ct_insn {
     bool aligned;                  /* BARRIER: all threads of a warp that have not ended reach it together */
     bool guarded;                  /* FFMA of f32 with subnormals by an Fma that flushes them: set by `lower`, handled by `guard` */
     bool refined;                  /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: set by `lower`, handled by `refine` */
+    bool is_element;               /* ADD of 64 bits: operand 0 is the address of an array, operand 1 the distance of a thread's element
+                                      from it: set by indices.c, for the emitter */
     uint64_t imm;                  /* CONST */
     int64_t offset;                /* LOAD, STORE, ATOM */
     uint32_t local;                /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
@@ -251,6 +254,7 @@ struct ct_fn {
     uint32_t slots_param_offset;
     uint32_t param_bytes;       /* of the parameter block, with the additional parameters */
     uint32_t grid_thread_words; /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
+    bool limits_grid;           /* set by indices.c: launches have at most 2^31 threads in x */
     bool uses_dynamic_shared, reads_shared_size, uses_barrier, uses_fault, uses_timer, params_in_buffer;
     /* structured form */
     struct ct_node *body;

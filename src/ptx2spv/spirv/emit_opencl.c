@@ -50,8 +50,8 @@ static uint32_t param_base(struct ct_gen *g)
 
 /* ---- system values ---- */
 
-/* *vector: the id of its value, 0 before the first use. */
-static uint32_t builtin_component(struct ct_gen *g, uint32_t *vector, SpvBuiltIn which, uint32_t component)
+/* In 64 bits. *vector: the id of its value, 0 before the first use. */
+static uint32_t builtin_component64(struct ct_gen *g, uint32_t *vector, SpvBuiltIn which, uint32_t component)
 {
     const uint32_t ulong = ct_gen_int_type(g, 64), type = ct_spv_type_vector(&g->m, ulong, 3);
 
@@ -61,7 +61,12 @@ static uint32_t builtin_component(struct ct_gen *g, uint32_t *vector, SpvBuiltIn
         CT_SPV_DECORATE(&g->m, variable, SpvDecorationBuiltIn, which);
         *vector = GEN_EARLY(g, SpvOpLoad, type, variable);
     }
-    return GEN_EARLY(g, SpvOpUConvert, ct_gen_int_type(g, 32), GEN_EARLY(g, SpvOpCompositeExtract, ulong, *vector, component));
+    return GEN_EARLY(g, SpvOpCompositeExtract, ulong, *vector, component);
+}
+
+static uint32_t builtin_component(struct ct_gen *g, uint32_t *vector, SpvBuiltIn which, uint32_t component)
+{
+    return GEN_EARLY(g, SpvOpUConvert, ct_gen_int_type(g, 32), builtin_component64(g, vector, which, component));
 }
 
 static uint32_t early_product(struct ct_gen *g, uint32_t a, uint32_t b)
@@ -100,6 +105,13 @@ static uint32_t thread_index(struct ct_gen *g, enum ct_sysval which)
     return GEN_EARLY(g, SpvOpISub, uint, small_quotient(g, n, x), rows);
 }
 
+static uint32_t thread_index64(struct ct_gen *g)
+{
+    if (!g->fn->linear_block)
+        return builtin_component64(g, &g->local_id, SpvBuiltInLocalInvocationId, 0);
+    return GEN_EARLY(g, SpvOpUConvert, ct_gen_int_type(g, 64), ct_gen_sysval(g, CT_SYS_TID_X));
+}
+
 /* x + X * (y + Y * z). This is LocalInvocationIndex, but Intel's CPU runtime (2026.2) does not link that from SPIR-V. */
 static uint32_t linear_index(struct ct_gen *g)
 {
@@ -135,6 +147,8 @@ static uint32_t opencl_sysval(struct ct_gen *g, enum ct_sysval which)
     case CT_SYS_TID_Y:
     case CT_SYS_TID_Z:
         return thread_index(g, which);
+    case CT_SYS_TID_X_64:
+        return thread_index64(g);
     case CT_SYS_NTID_X:
     case CT_SYS_NTID_Y:
     case CT_SYS_NTID_Z:

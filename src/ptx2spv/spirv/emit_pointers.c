@@ -41,6 +41,17 @@ uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offse
     return GEN(g, SpvOpConvertUToPtr, ct_spv_type_pointer(&g->m, g->dialect->global_storage, type), address);
 }
 
+/* Pointer arithmetic, in which LLVM recognizes adjacent elements where it does not in a sum of integers. */
+static uint32_t element_pointer(struct ct_gen *g, uint32_t array, uint32_t distance, int64_t offset, uint32_t type)
+{
+    const uint32_t bytes = ct_spv_type_pointer(&g->m, g->dialect->global_storage, ct_spv_type_int(&g->m, 8));
+    uint32_t at = GEN(g, SpvOpPtrAccessChain, bytes, GEN(g, SpvOpConvertUToPtr, bytes, array), distance);
+
+    if (offset)
+        at = GEN(g, SpvOpPtrAccessChain, bytes, at, ct_spv_const_int(&g->m, 64, (uint64_t)offset));
+    return GEN(g, SpvOpBitcast, ct_spv_type_pointer(&g->m, g->dialect->global_storage, type), at);
+}
+
 /* Vectors have at most four components: longer accesses are divided into pieces. So are vectors that the driver would split: a piece is
  * then a pair of 32-bit units, accessed as one 64-bit integer. */
 struct piece {
@@ -82,11 +93,24 @@ static struct piece piece_of(struct ct_gen *g, enum ct_space space, const struct
     return piece;
 }
 
+/* The sum that is the address of an access to an element of an array, else NULL. It is in the same block, since outside of the sum's loop
+ * its operands may have no ids. */
+static const struct ct_insn *element_or_null(const struct ct_gen *g, const struct ct_insn *insn)
+{
+    const struct ct_insn *def = insn->space == CT_SPACE_GLOBAL && insn->n_operands ? g->fn->values.v[insn->operands[0].i].def : NULL;
+
+    return def && def->is_element && def->block == insn->block && g->target->pointer_rule == PTX2SPV_POINTER_SAME ? def : NULL;
+}
+
 static uint32_t piece_pointer(struct ct_gen *g, enum ct_space space, const struct piece *piece, unsigned first)
 {
     const int64_t unit_bytes = piece->access.count * piece->access.bits / 8 / piece->units;
+    const int64_t offset = piece->access.offset + first * unit_bytes;
+    const struct ct_insn *sum = element_or_null(g, piece->access.insn);
 
-    return g->dialect->pointer(g, space, piece->access.address, piece->access.offset + first * unit_bytes, piece->type);
+    if (sum)
+        return element_pointer(g, ct_gen_use(g, sum->operands[0]), ct_gen_use(g, sum->operands[1]), offset, piece->type);
+    return g->dialect->pointer(g, space, piece->access.address, offset, piece->type);
 }
 
 /* The units of a piece that was loaded. A pair is split by a shift: a bitcast would allow LLVM to load a vector, and then each part of
