@@ -520,6 +520,9 @@ static void offsets_move_the_place(void **state)
 
                 if (!exists(&geometries[g], &tested[f], (CUaddress_mode)(how & 3), how & 4, how & 8))
                     continue;
+                /* On an H100 bits 4 to 7 of the offset of a line move it in y as well, where only a border has an effect: negative ones read that. */
+                if (!strcmp(geometries[g].kernel, "1d") && (how & 3) == CU_TR_ADDRESS_MODE_BORDER && !on_cuttle())
+                    continue;
                 memset(&texture, 0, sizeof texture);
                 texture.model = (struct model){.format = tested[f].format,
                                                .channels = tested[f].channels,
