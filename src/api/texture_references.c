@@ -11,7 +11,11 @@
 #include "core/device/device.h"
 #include "core/texture/texture_reference.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #define CT_CHANNEL "memory"
+/* NVIDIA's driver also takes 4. */
 #define ALL_FLAGS (CU_TRSF_READ_AS_INTEGER | CU_TRSF_NORMALIZED_COORDINATES | CU_TRSF_SRGB | CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION | 4u)
 
 static CUresult get(CUtexref handle, struct ct_reference_settings *out)
@@ -170,32 +174,38 @@ CUresult CUDAAPI cuTexRefGetAddress_v2(CUdeviceptr *pdptr, CUtexref hTexRef)
     return CUDA_SUCCESS;
 }
 
+/* The settings of a reference to which a resource of that type is bound. INVALID_VALUE: it is not, or `out` is NULL. */
+static CUresult get_bound(CUtexref handle, CUresourcetype type, const void *out, struct ct_reference_settings *settings)
+{
+    CUresult r = get(handle, settings);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!out || !settings->has_resource || settings->resource.resType != type)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer, or no such resource is bound to the texture reference");
+    return CUDA_SUCCESS;
+}
+
 /* INVALID_VALUE: no array is bound. */
 CUresult CUDAAPI cuTexRefGetArray(CUarray *phArray, CUtexref hTexRef)
 {
     struct ct_reference_settings settings;
-    CUresult r = get(hTexRef, &settings);
+    const CUresult r = get_bound(hTexRef, CU_RESOURCE_TYPE_ARRAY, phArray, &settings);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (!phArray || !settings.has_resource || settings.resource.resType != CU_RESOURCE_TYPE_ARRAY)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "phArray is NULL, or no array is bound to the texture reference");
-    *phArray = settings.resource.res.array.hArray;
-    return CUDA_SUCCESS;
+    if (r == CUDA_SUCCESS)
+        *phArray = settings.resource.res.array.hArray;
+    return r;
 }
 
 /* INVALID_VALUE: no mipmapped array is bound. */
 CUresult CUDAAPI cuTexRefGetMipmappedArray(CUmipmappedArray *phMipmappedArray, CUtexref hTexRef)
 {
     struct ct_reference_settings settings;
-    CUresult r = get(hTexRef, &settings);
+    const CUresult r = get_bound(hTexRef, CU_RESOURCE_TYPE_MIPMAPPED_ARRAY, phMipmappedArray, &settings);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (!phMipmappedArray || !settings.has_resource || settings.resource.resType != CU_RESOURCE_TYPE_MIPMAPPED_ARRAY)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "phMipmappedArray is NULL, or no mipmapped array is bound to the texture reference");
-    *phMipmappedArray = settings.resource.res.mipmap.hMipmappedArray;
-    return CUDA_SUCCESS;
+    if (r == CUDA_SUCCESS)
+        *phMipmappedArray = settings.resource.res.mipmap.hMipmappedArray;
+    return r;
 }
 
 /* Either pointer may be NULL. */
@@ -213,114 +223,137 @@ CUresult CUDAAPI cuTexRefGetFormat(CUarray_format *pFormat, int *pNumChannels, C
 
 /* ---- how it is read ---- */
 
-/* Defines the function that sets a member of the texture's description to `value` if `condition` holds. */
-#define SETTER(function, parameters, condition, member, value)                                                                             \
-    CUresult CUDAAPI function parameters                                                                                                   \
-    {                                                                                                                                      \
-        struct ct_reference_settings settings;                                                                                             \
-        CUresult r = get(hTexRef, &settings);                                                                                              \
-                                                                                                                                           \
-        if (r != CUDA_SUCCESS)                                                                                                             \
-            return r;                                                                                                                      \
-        if (!(condition))                                                                                                                  \
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "the value that " #function " got is invalid");                                       \
-        settings.texture.member = (value);                                                                                                 \
-        return set(hTexRef, &settings);                                                                                                    \
-    }
-/* Defines the function that returns a member. */
-#define GETTER(function, parameters, condition, pointer, member)                                                                           \
-    CUresult CUDAAPI function parameters                                                                                                   \
-    {                                                                                                                                      \
-        struct ct_reference_settings settings;                                                                                             \
-        CUresult r = get(hTexRef, &settings);                                                                                              \
-                                                                                                                                           \
-        if (r != CUDA_SUCCESS)                                                                                                             \
-            return r;                                                                                                                      \
-        if (!pointer || !(condition))                                                                                                      \
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "the pointer that " #function " got is NULL, or its dimension invalid");              \
-        *pointer = settings.texture.member;                                                                                                \
-        return CUDA_SUCCESS;                                                                                                               \
-    }
+/* A member of the texture's description: its offset and size. */
+struct member {
+    size_t offset, size;
+};
+#define MEMBER(name) ((struct member){offsetof(CUDA_TEXTURE_DESC, name), sizeof((CUDA_TEXTURE_DESC *)NULL)->name})
 
-SETTER(cuTexRefSetAddressMode, (CUtexref hTexRef, int dim, CUaddress_mode am),
-       dim >= 0 && dim < 3 && (unsigned)am <= CU_TR_ADDRESS_MODE_BORDER, addressMode[dim], am)
-SETTER(cuTexRefSetFilterMode, (CUtexref hTexRef, CUfilter_mode fm), (unsigned)fm <= CU_TR_FILTER_MODE_LINEAR, filterMode, fm)
-SETTER(cuTexRefSetMipmapFilterMode, (CUtexref hTexRef, CUfilter_mode fm), (unsigned)fm <= CU_TR_FILTER_MODE_LINEAR, mipmapFilterMode, fm)
-SETTER(cuTexRefSetMipmapLevelBias, (CUtexref hTexRef, float bias), true, mipmapLevelBias, bias)
-SETTER(cuTexRefSetMaxAnisotropy, (CUtexref hTexRef, unsigned int maxAniso), true, maxAnisotropy, maxAniso)
-SETTER(cuTexRefSetFlags, (CUtexref hTexRef, unsigned int Flags), !(Flags & ~ALL_FLAGS), flags, Flags)
-
-GETTER(cuTexRefGetAddressMode, (CUaddress_mode * pam, CUtexref hTexRef, int dim), dim >= 0 && dim < 3, pam, addressMode[dim])
-GETTER(cuTexRefGetFilterMode, (CUfilter_mode * pfm, CUtexref hTexRef), true, pfm, filterMode)
-GETTER(cuTexRefGetMipmapFilterMode, (CUfilter_mode * pfm, CUtexref hTexRef), true, pfm, mipmapFilterMode)
-GETTER(cuTexRefGetMipmapLevelBias, (float *pbias, CUtexref hTexRef), true, pbias, mipmapLevelBias)
-GETTER(cuTexRefGetFlags, (unsigned int *pFlags, CUtexref hTexRef), true, pFlags, flags)
-
-CUresult CUDAAPI cuTexRefGetMaxAnisotropy(int *pmaxAniso, CUtexref hTexRef)
+static CUresult set_member(CUtexref handle, struct member member, const void *value, bool is_valid)
 {
     struct ct_reference_settings settings;
-    CUresult r = get(hTexRef, &settings);
+    CUresult r = get(handle, &settings);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!pmaxAniso)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pmaxAniso is NULL");
-    *pmaxAniso = (int)settings.texture.maxAnisotropy;
+    if (!is_valid)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a setting of a texture reference that does not exist");
+    memcpy((char *)&settings.texture + member.offset, value, member.size);
+    return set(handle, &settings);
+}
+
+static CUresult get_member(CUtexref handle, struct member member, void *out, bool is_valid)
+{
+    struct ct_reference_settings settings;
+    CUresult r = get(handle, &settings);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!out || !is_valid)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer, or a dimension that does not exist");
+    memcpy(out, (const char *)&settings.texture + member.offset, member.size);
     return CUDA_SUCCESS;
+}
+
+static bool is_filter(CUfilter_mode mode)
+{
+    return mode == CU_TR_FILTER_MODE_POINT || mode == CU_TR_FILTER_MODE_LINEAR;
+}
+
+static bool is_dimension(int dim)
+{
+    return dim >= 0 && dim < 3;
+}
+
+/* INVALID_VALUE: dim is not 0, 1 or 2, or there is no such mode. */
+CUresult CUDAAPI cuTexRefSetAddressMode(CUtexref hTexRef, int dim, CUaddress_mode am)
+{
+    const bool is_valid = is_dimension(dim) && (unsigned)am <= CU_TR_ADDRESS_MODE_BORDER;
+
+    return set_member(hTexRef, is_valid ? MEMBER(addressMode[dim]) : MEMBER(addressMode[0]), &am, is_valid);
+}
+
+CUresult CUDAAPI cuTexRefGetAddressMode(CUaddress_mode *pam, CUtexref hTexRef, int dim)
+{
+    return get_member(hTexRef, is_dimension(dim) ? MEMBER(addressMode[dim]) : MEMBER(addressMode[0]), pam, is_dimension(dim));
+}
+
+/* INVALID_VALUE: there is no such mode. */
+CUresult CUDAAPI cuTexRefSetFilterMode(CUtexref hTexRef, CUfilter_mode fm)
+{
+    return set_member(hTexRef, MEMBER(filterMode), &fm, is_filter(fm));
+}
+
+CUresult CUDAAPI cuTexRefGetFilterMode(CUfilter_mode *pfm, CUtexref hTexRef)
+{
+    return get_member(hTexRef, MEMBER(filterMode), pfm, true);
+}
+
+/* INVALID_VALUE: there is no such mode. */
+CUresult CUDAAPI cuTexRefSetMipmapFilterMode(CUtexref hTexRef, CUfilter_mode fm)
+{
+    return set_member(hTexRef, MEMBER(mipmapFilterMode), &fm, is_filter(fm));
+}
+
+CUresult CUDAAPI cuTexRefGetMipmapFilterMode(CUfilter_mode *pfm, CUtexref hTexRef)
+{
+    return get_member(hTexRef, MEMBER(mipmapFilterMode), pfm, true);
+}
+
+CUresult CUDAAPI cuTexRefSetMipmapLevelBias(CUtexref hTexRef, float bias)
+{
+    return set_member(hTexRef, MEMBER(mipmapLevelBias), &bias, true);
+}
+
+CUresult CUDAAPI cuTexRefGetMipmapLevelBias(float *pbias, CUtexref hTexRef)
+{
+    return get_member(hTexRef, MEMBER(mipmapLevelBias), pbias, true);
 }
 
 CUresult CUDAAPI cuTexRefSetMipmapLevelClamp(CUtexref hTexRef, float minMipmapLevelClamp, float maxMipmapLevelClamp)
 {
-    struct ct_reference_settings settings;
-    CUresult r = get(hTexRef, &settings);
+    const CUresult r = set_member(hTexRef, MEMBER(minMipmapLevelClamp), &minMipmapLevelClamp, true);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    settings.texture.minMipmapLevelClamp = minMipmapLevelClamp;
-    settings.texture.maxMipmapLevelClamp = maxMipmapLevelClamp;
-    return set(hTexRef, &settings);
+    return r == CUDA_SUCCESS ? set_member(hTexRef, MEMBER(maxMipmapLevelClamp), &maxMipmapLevelClamp, true) : r;
 }
 
 CUresult CUDAAPI cuTexRefGetMipmapLevelClamp(float *pminMipmapLevelClamp, float *pmaxMipmapLevelClamp, CUtexref hTexRef)
 {
-    struct ct_reference_settings settings;
-    CUresult r = get(hTexRef, &settings);
+    const CUresult r = get_member(hTexRef, MEMBER(minMipmapLevelClamp), pminMipmapLevelClamp, pmaxMipmapLevelClamp != NULL);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (!pminMipmapLevelClamp || !pmaxMipmapLevelClamp)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
-    *pminMipmapLevelClamp = settings.texture.minMipmapLevelClamp;
-    *pmaxMipmapLevelClamp = settings.texture.maxMipmapLevelClamp;
-    return CUDA_SUCCESS;
+    return r == CUDA_SUCCESS ? get_member(hTexRef, MEMBER(maxMipmapLevelClamp), pmaxMipmapLevelClamp, true) : r;
+}
+
+/* Without effect on fetches. */
+CUresult CUDAAPI cuTexRefSetMaxAnisotropy(CUtexref hTexRef, unsigned int maxAniso)
+{
+    return set_member(hTexRef, MEMBER(maxAnisotropy), &maxAniso, true);
+}
+
+CUresult CUDAAPI cuTexRefGetMaxAnisotropy(int *pmaxAniso, CUtexref hTexRef)
+{
+    return get_member(hTexRef, MEMBER(maxAnisotropy), pmaxAniso, true);
 }
 
 CUresult CUDAAPI cuTexRefSetBorderColor(CUtexref hTexRef, float *pBorderColor)
 {
-    struct ct_reference_settings settings;
-    CUresult r = get(hTexRef, &settings);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (!pBorderColor)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pBorderColor is NULL");
-    for (int i = 0; i < 4; i++)
-        settings.texture.borderColor[i] = pBorderColor[i];
-    return set(hTexRef, &settings);
+    return set_member(hTexRef, MEMBER(borderColor), pBorderColor, pBorderColor != NULL);
 }
 
 CUresult CUDAAPI cuTexRefGetBorderColor(float *pBorderColor, CUtexref hTexRef)
 {
-    struct ct_reference_settings settings;
-    CUresult r = get(hTexRef, &settings);
+    return get_member(hTexRef, MEMBER(borderColor), pBorderColor, true);
+}
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (!pBorderColor)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pBorderColor is NULL");
-    for (int i = 0; i < 4; i++)
-        pBorderColor[i] = settings.texture.borderColor[i];
-    return CUDA_SUCCESS;
+/* INVALID_VALUE: there is no such flag. */
+CUresult CUDAAPI cuTexRefSetFlags(CUtexref hTexRef, unsigned int Flags)
+{
+    return set_member(hTexRef, MEMBER(flags), &Flags, !(Flags & ~ALL_FLAGS));
+}
+
+CUresult CUDAAPI cuTexRefGetFlags(unsigned int *pFlags, CUtexref hTexRef)
+{
+    return get_member(hTexRef, MEMBER(flags), pFlags, true);
 }
 
 /* ---- references without a module ---- */
