@@ -251,7 +251,7 @@ static unsigned compare(const char *name, const struct model *model, unsigned op
                             at->y, at->z, at->layer, at->level, got, wanted, expected.tolerance);
         }
     }
-    assert_true(certain > N_PLACES / 4);
+    assert_true(certain > N_PLACES / 8); /* with filtered levels 141 to 199 of 600 in a dozen runs */
     return wrong;
 }
 
