@@ -27,9 +27,9 @@
  * This can also be requested for a target whose Fma does not flush (CUTTLE_MATH=guarded): its FFMAs are then made to flush. */
 #include "guard.h"
 
-/* On lavapipe, whose warps are the compiler's, `sgemm` takes 0.95 of the time with 32. On AMD's GPUs before GFX10.3, whose fma is not exact either,
- * matrix_multiply then spills 13 registers. */
-enum { FFMAS_MAX = 16, FFMAS_MAX_COLLECTIVE = 32, DEPENDENTS_MAX = 160 };
+/* Where the driver's fma rounds twice, `sgemm` takes 0.95 of the time on lavapipe with 32, whose warps are the compiler's. On AMD's GPUs before GFX10.3
+ * matrix_multiply needs 84 registers with 4, as without a guard, 124 with 8, 196 with 16, and spills 13 with 32. */
+enum { FFMAS_MAX = 16, FFMAS_MAX_TWICE_NATIVE = 4, FFMAS_MAX_TWICE_COLLECTIVE = 32, DEPENDENTS_MAX = 160 };
 
 /* ---- the parts of a segment ---- */
 
@@ -159,8 +159,8 @@ static void add(struct ct_guard *g, struct scan *scan, struct ct_insn *insn)
 
 static bool must_end(const struct ct_guard *g, const struct scan *scan, const struct ct_insn *insn, bool dependent)
 {
-    const bool is_collective = g->fn->target->warp_form == PTX2SPV_WARP_COLLECTIVE;
-    const uint32_t ffmas_max = g->rounds_twice && is_collective ? FFMAS_MAX_COLLECTIVE : FFMAS_MAX;
+    const bool is_native = g->fn->target->warp_form == PTX2SPV_WARP_NATIVE;
+    const uint32_t ffmas_max = !g->rounds_twice ? FFMAS_MAX : is_native ? FFMAS_MAX_TWICE_NATIVE : FFMAS_MAX_TWICE_COLLECTIVE;
 
     if (!scan->last)
         return false;
