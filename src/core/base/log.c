@@ -196,11 +196,11 @@ CUresult ct_log_failure(CUresult code, const char *channel, const char *file, in
     vsnprintf(text + n, sizeof text - (size_t)n, format, arguments);
     va_end(arguments);
     memcpy(last_failure, text, strlen(text) + 1);
-    if (ct_thread_compiles_ahead())
-        return code;
-    ct_log_history_add(text);
     if ((int)level <= atomic_load_explicit(&ct_log_threshold, memory_order_relaxed))
         ct_log_write(level, channel, file, line, "%s", text);
+    if (ct_thread_compiles_ahead())
+        return code; /* no call of the application failed */
+    ct_log_history_add(text);
     ct_log_callbacks_call(text);
     return code;
 }

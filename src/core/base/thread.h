@@ -15,8 +15,8 @@ int ct_thread_start_detached(void *(*run)(void *), void *argument);
 void ct_thread_set_in_host_function(bool is_in);
 bool ct_thread_is_in_host_function(void);
 
-/* Whether the calling thread compiles kernels that no call has asked for (compile_ahead.h). What fails there concerns nobody: its
- * warnings are logged at level debug, and the kernel is compiled again, with all messages, when it is needed. */
+/* Whether the calling thread compiles kernels before the application launches them (compile_ahead.h). A failure there is not an error of the
+ * application: the thread's warnings are logged at level debug, and the launch compiles the kernel again and reports the failure. */
 void ct_thread_set_compiles_ahead(void);
 bool ct_thread_compiles_ahead(void);
 

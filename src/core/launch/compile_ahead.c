@@ -197,7 +197,7 @@ void ct_compile_ahead(struct ct_function *launched, const struct ct_launch_shape
     const unsigned n_kernels = ptx2spv_module_kernel_count(module->ptx), most = most_threads();
     struct job *job;
 
-    /* relaxed: nobody else is told anything by the flag */
+    /* relaxed: the flag publishes no other data */
     if (atomic_load_explicit(&module->is_compiled_ahead, memory_order_relaxed) ||
         atomic_exchange_explicit(&module->is_compiled_ahead, true, memory_order_relaxed))
         return;
