@@ -2,7 +2,7 @@
 /* The throughput of the operations that IEEE 754 requires to be correctly rounded: many threads, each with four chains of one operation. Prints
  * a line for each operation, with 10^9 results per second. bench/exactness compares them for the values of CUTTLE_MATH.
  *   bench_math [THREADS] [ROUNDS] */
-#include "example.h"
+#include "launch_time.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 
 #define CHAINS 4
 #define UNROLLED 16
+#define BLOCK 128
 
 /* x = mnemonic before x after; %k0 and %k1 are close to 1. */
 static const struct operation {
@@ -69,30 +70,6 @@ static CUdeviceptr make_operands(const struct operation *operation, unsigned n)
     return result;
 }
 
-/* The minimum time of five launches, in milliseconds. */
-static double least_ms(CUfunction function, unsigned threads, void **params)
-{
-    CUevent start, stop;
-    double least = 0;
-
-    CHECK(cuEventCreate(&start, CU_EVENT_DEFAULT));
-    CHECK(cuEventCreate(&stop, CU_EVENT_DEFAULT));
-    for (int i = 0; i < 6; i++) {
-        float ms;
-
-        CHECK(cuEventRecord(start, NULL));
-        CHECK(cuLaunchKernel(function, threads / 128, 1, 1, 128, 1, 1, 0, NULL, params, NULL));
-        CHECK(cuEventRecord(stop, NULL));
-        CHECK(cuEventSynchronize(stop));
-        CHECK(cuEventElapsedTime(&ms, start, stop));
-        if (i && (least == 0 || ms < least)) /* the first launch compiles */
-            least = ms;
-    }
-    cuEventDestroy(start);
-    cuEventDestroy(stop);
-    return least;
-}
-
 static void measure(const struct operation *operation, unsigned threads, unsigned rounds)
 {
     char text[8192];
@@ -104,7 +81,7 @@ static void measure(const struct operation *operation, unsigned threads, unsigne
 
     CHECK(cuModuleLoadData(&module, kernel_text(operation, text, sizeof text)));
     CHECK(cuModuleGetFunction(&function, module, "k"));
-    ms = least_ms(function, threads, params);
+    ms = least_launch_ms(function, (unsigned[]){threads / BLOCK, 1}, (unsigned[]){BLOCK, 1}, params);
     printf("%-12s %12.3f\n", operation->mnemonic, (double)threads * rounds * CHAINS * UNROLLED / ms * 1e-6);
     CHECK(cuModuleUnload(module));
     CHECK(cuMemFree(memory));

@@ -3,7 +3,7 @@
  *   bench_texture [SIDE [NAME]]
  * Each thread of SIDE x SIDE fetches the 16 texels at and right below its own, and stores their sum; or stores one texel of a surface. The arrays
  * contain ones, so the sums are checked. */
-#include "example.h"
+#include "launch_time.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,30 +122,6 @@ static unsigned long long make_object(const struct kind *kind, CUarray array)
     return object;
 }
 
-/* The minimum time of five launches, in milliseconds. */
-static float least_ms(CUfunction function, unsigned side, void **params)
-{
-    CUevent start, stop;
-    float least = 0;
-
-    CHECK(cuEventCreate(&start, CU_EVENT_DEFAULT));
-    CHECK(cuEventCreate(&stop, CU_EVENT_DEFAULT));
-    for (int i = 0; i < 6; i++) {
-        float ms;
-
-        CHECK(cuEventRecord(start, NULL));
-        CHECK(cuLaunchKernel(function, side / BLOCK_X, side / BLOCK_Y, 1, BLOCK_X, BLOCK_Y, 1, 0, NULL, params, NULL));
-        CHECK(cuEventRecord(stop, NULL));
-        CHECK(cuEventSynchronize(stop));
-        CHECK(cuEventElapsedTime(&ms, start, stop));
-        if (i && (least == 0 || ms < least)) /* the first launch compiles */
-            least = ms;
-    }
-    CHECK(cuEventDestroy(start));
-    CHECK(cuEventDestroy(stop));
-    return least;
-}
-
 /* The sum of the fetches, or what was stored. */
 static float check(const struct kind *kind, CUarray array, CUdeviceptr sums, unsigned side)
 {
@@ -177,7 +153,8 @@ static bool measure(const struct kind *kind, unsigned side)
     CUmodule module;
     CUfunction function;
     void *params[] = {&sums, &object, &side};
-    float ms, value;
+    double ms;
+    float value;
 
     if (kind->instruction)
         write_fetches(kind, text, sizeof text);
@@ -186,9 +163,9 @@ static bool measure(const struct kind *kind, unsigned side)
     CHECK(cuMemAlloc(&sums, (size_t)4 * side * side));
     CHECK(cuModuleLoadData(&module, text));
     CHECK(cuModuleGetFunction(&function, module, "k"));
-    ms = least_ms(function, side, params);
+    ms = least_launch_ms(function, (unsigned[]){side / BLOCK_X, side / BLOCK_Y}, (unsigned[]){BLOCK_X, BLOCK_Y}, params);
     value = check(kind, array, sums, side);
-    printf("%-20s %10.2f%s\n", kind->name, (double)side * side * fetches / (double)ms * 1e-6, value == (float)fetches ? "" : "  WRONG");
+    printf("%-20s %10.2f%s\n", kind->name, (double)side * side * fetches / ms * 1e-6, value == (float)fetches ? "" : "  WRONG");
     CHECK(kind->instruction ? cuTexObjectDestroy(object) : cuSurfObjectDestroy(object));
     CHECK(cuModuleUnload(module));
     CHECK(cuMemFree(sums));

@@ -94,6 +94,12 @@ static void expect(const char *instruction, enum ptx2spv_status wanted)
     }
 }
 
+static void expect_all(const char *const *instructions, size_t n, enum ptx2spv_status wanted)
+{
+    for (size_t i = 0; i < n; i++)
+        expect(instructions[i], wanted);
+}
+
 static const struct {
     const char *name, *floats, *integers, *derivative, *offset; /* vectors; NULL: there is no such form */
     unsigned gathers, compares, surface, reduces;
@@ -270,10 +276,8 @@ static void references_compile(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
-        expect(good[i], PTX2SPV_OK);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        expect(bad[i], PTX2SPV_INVALID_PTX);
+    expect_all(good, sizeof good / sizeof *good, PTX2SPV_OK);
+    expect_all(bad, sizeof bad / sizeof *bad, PTX2SPV_INVALID_PTX);
 }
 
 static void other_forms_are_refused(void **state)
@@ -285,8 +289,7 @@ static void other_forms_are_refused(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof unsupported / sizeof *unsupported; i++)
-        expect(unsupported[i], PTX2SPV_UNSUPPORTED);
+    expect_all(unsupported, sizeof unsupported / sizeof *unsupported, PTX2SPV_UNSUPPORTED);
 }
 
 /* Forms that ptxas refuses, too, by their words. */
@@ -308,8 +311,7 @@ static void other_words_are_refused(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        expect(refused[i], PTX2SPV_UNSUPPORTED);
+    expect_all(refused, sizeof refused / sizeof *refused, PTX2SPV_UNSUPPORTED);
 }
 
 static void bad_operands_are_invalid(void **state)
@@ -322,8 +324,7 @@ static void bad_operands_are_invalid(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof invalid / sizeof *invalid; i++)
-        expect(invalid[i], PTX2SPV_INVALID_PTX);
+    expect_all(invalid, sizeof invalid / sizeof *invalid, PTX2SPV_INVALID_PTX);
 }
 
 int main(void)
