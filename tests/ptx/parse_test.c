@@ -448,7 +448,6 @@ static const struct {
     {"add.f32.f16 %f1, %rs1, %f2;", "f16"},
     {"st.async.weak.global.u32 [%rd1], %r1, [%rd2];", "async"},
     {"mov.u32 %r1, %envreg3;", "mov.u32"},
-    {"vadd2.s32.s32.s32 %r1, %r2.b3210, %r3, %r4;", "vadd2.s32.s32.s32"},
 };
 
 /* Legal PTX for which the tree has no member: the module is parsed, and the instruction records the unsupported word. */

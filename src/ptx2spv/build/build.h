@@ -2,7 +2,7 @@
 /* The interface between build.c, which walks a function's statements, and the instruction families (build_*.c). */
 #ifndef PTX2SPV_BUILD_H
 #define PTX2SPV_BUILD_H
-/* Parts: build_atomic.c, build_bits.c, build_control.c, build_copy.c, build_move.c, build_operand.c, build_texture.c, build_video.c,
+/* Parts: build_atomic.c, build_bits.c, build_control.c, build_copy.c, build_move.c, build_operand.c, build_texture.c, build_video.c, build_video_scalar.c,
  * build_warp.c. */
 
 #include "ptx2spv/ir/builder.h"

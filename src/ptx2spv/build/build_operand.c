@@ -80,7 +80,7 @@ static ct_value register_value(struct ct_build *b, const struct ptx_operand *ope
 {
     ct_value value = b->registers[operand->reg->index];
 
-    if (operand->component > 0 && operand->component >= (int)ct_register_parts(operand->reg)) {
+    if (operand->n_selected || (operand->component > 0 && operand->component >= (int)ct_register_parts(operand->reg))) {
         ct_build_unsupported(b, "a component of a register as an operand");
         return CT_NO_VALUE;
     }

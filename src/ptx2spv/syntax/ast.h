@@ -112,6 +112,9 @@ enum ptx_mode {
     PTX_MODE_S2,
     PTX_MODE_ASYNC,
     PTX_MODE_GROUP, /* cp.async (in `mode2`), and its commit_group, wait_group, wait_all */
+    PTX_MODE_SHR7,
+    PTX_MODE_SHR15,
+    PTX_MODE_PLUS_ONE, /* vmad: .shr7 and .shr15; .po in `mode2` */
 };
 
 struct ptx_modifiers {
@@ -214,8 +217,10 @@ struct ptx_operand {
     bool bracketed;
     bool is_single; /* FLOAT: written as 0f........ */
     struct ptx_register *reg;
-    int8_t component; /* -1 none; 0..3: .x .y .z .w (also .r .g .b .a); video selectors: 16+n .bn, 24+n .hn */
-    uint8_t sreg;     /* enum ptx_sreg */
+    int8_t component;   /* -1 none; 0..3: .x .y .z .w (also .r .g .b .a); video selectors: 16+n .bn, 24+n .hn */
+    uint8_t sreg;       /* enum ptx_sreg */
+    uint8_t n_selected; /* REG: the selector names several bytes or halves, .b3210 or .h10; `selected` has their numbers, the last first */
+    uint8_t selected[4];
     uint64_t bits;
     uint32_t single_bits;
     struct ptx_variable *variable; /* ADDRESS: the base is this variable; if NULL, reg; if that is NULL, the absolute address in bits */

@@ -39,14 +39,21 @@ static int component_of(const struct ptx_token *word)
     return -1;
 }
 
-/* A selector of several bytes (%r1.b3210, in video instructions) is legal, but the tree cannot represent it. */
-static bool is_wide_selector(const struct ptx_token *word)
+/* .b3210, .h10: several bytes or halves, in SIMD video instructions (PTX ISA, "SIMD Video Instructions"). False: it is none. */
+static bool read_selector(const struct ptx_token *word, struct ptx_operand *out)
 {
-    if (word->length < 4 || word->length > 6 || (word->text[1] != 'b' && word->text[1] != 'h'))
+    const unsigned n = word->length - 2;
+
+    if (word->length < 4 || n > sizeof out->selected || (word->text[1] != 'b' && word->text[1] != 'h'))
         return false;
-    for (uint32_t i = 2; i < word->length; i++)
-        if (word->text[i] < '0' || word->text[i] > '7')
+    for (unsigned i = 0; i < n; i++) {
+        const char digit = word->text[word->length - 1 - i];
+
+        if (digit < '0' || digit > '7')
             return false;
+        out->selected[i] = (uint8_t)(digit - '0');
+    }
+    out->n_selected = (uint8_t)n;
     return true;
 }
 
@@ -57,9 +64,7 @@ static bool parse_component(struct ptx_parser *p, const struct ptx_token *name, 
     if (!ptx_at(p, PTX_TOK_WORD) || !is_adjacent(p, name))
         return true;
     component = component_of(&p->token);
-    if (component < 0 && is_wide_selector(&p->token))
-        p->mark_unsupported = true;
-    else if (component < 0)
+    if (component < 0 && !read_selector(&p->token, out))
         return ptx_unexpected(p, "a component such as .x");
     if (out->kind == PTX_OPND_REG && component >= 0 && component < 16 && component >= out->reg->vector)
         return ptx_fail(p, p->token.where, "register '%s' has no component '%.*s'", out->reg->name,
