@@ -4,6 +4,7 @@
 #include "build_arithmetic.h"
 
 #define MAX_SOURCES 3
+#define OOB_NAN 0x7ff7
 
 /* ---- fields of the encoding ---- */
 
@@ -77,6 +78,18 @@ static ct_value plain_element(struct ct_build *b, enum ct_op op, enum ptx_type t
     return b->insn->mods.relu ? ct_build_relu(b, type, result) : result;
 }
 
+/* fma.oob: 0 if a factor is the NaN that tensor copies store for elements out of bounds, of either sign. An H100 knows only the bits 0x7ff7, in
+ * f16 and in bf16, and does not look at c. */
+static ct_value oob_element(struct ct_build *b, enum ct_op op, enum ptx_type type, unsigned sources, const ct_value *values)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value result = plain_element(b, op, type, sources, values);
+    const ct_value first = ct_equals(at, ct_and_imm(at, values[0], 0x7fff), OOB_NAN);
+    const ct_value second = ct_equals(at, ct_and_imm(at, values[1], 0x7fff), OOB_NAN);
+
+    return ct_select(at, ct_or(at, first, second), ct_emit_const(at, ct_width_of(type), 0), result);
+}
+
 /* .xorsign.abs: the minimum or maximum of the magnitudes, with the sign of the product unless the result is NaN. */
 static ct_value xorsign_min_max(struct ct_build *b, enum ct_op op, enum ptx_type type, const ct_value *values)
 {
@@ -147,7 +160,7 @@ void ct_build_float_unary(struct ct_build *b)
 
 void ct_build_float_ternary(struct ct_build *b)
 {
-    ct_build_float_operation(b, b->rule->float_op, 3);
+    build_elements(b, b->insn->mods.oob ? oob_element : plain_element, b->rule->float_op, 3);
 }
 
 /* ---- classes and signs ---- */

@@ -127,7 +127,7 @@ struct ptx_modifiers {
     uint8_t space;       /* enum ptx_space */
     uint8_t mode, mode2; /* enum ptx_mode; mode2 is a second word of this kind (shf.l.wrap, bar.warp.sync) */
     uint8_t vector;      /* 2, 4 or 8; 0 scalar */
-    bool ftz, sat, approx, full, cc, uni, to /* cvta.to */, sync /* shfl.sync ... */, aligned, noftz, xorsign, absolute, nan, relu,
+    bool ftz, sat, approx, full, cc, uni, to /* cvta.to */, sync /* shfl.sync ... */, aligned, noftz, xorsign, absolute, nan, relu, oob,
         shiftamt, nc, satfinite, cache_hint, mmio;
     uint8_t unsupported; /* index + 1 of the instruction's word that is legal PTX and has no member here; 0 none */
 };

@@ -3,21 +3,9 @@
  * kept. */
 #include "rows.h"
 
-/* a*b + c in f64, rounded to odd: the last bit is sticky, so a second rounding, to bf16, gives the same result as one rounding of the exact
- * value. */
-static uint16_t fused(uint16_t a, uint16_t b, uint16_t c)
-{
-    const double x = bf16_to_float(a), y = bf16_to_float(b), z = bf16_to_float(c);
-    const double below = fma_f64(ZERO, x, y, z);
-
-    if (below == 0 || isnan(below) || fma_f64(UP, x, y, z) == fma_f64(DOWN, x, y, z))
-        return bf16_from_double(fma_f64(NEAREST, x, y, z));
-    return bf16_from_double(f64_of(bits_of_f64(below) | 1));
-}
-
 static uint16_t sum(uint16_t a, uint16_t b)
 {
-    return fused(a, 0x3f80, b);
+    return fma_bf16(a, 0x3f80, b);
 }
 
 static uint16_t product(uint16_t a, uint16_t b)
@@ -63,8 +51,8 @@ static uint32_t pair(uint16_t low, uint16_t high)
     R(add_bf16, "add.bf16 %d, %a, %b;", BF16, BF16, BF16, NONE, NONE, sum(a, b))                                                           \
     R(sub_bf16, "sub.rn.bf16 %d, %a, %b;", BF16, BF16, BF16, NONE, NONE, sum(a, b ^ 0x8000))                                               \
     R(mul_bf16, "mul.bf16 %d, %a, %b;", BF16, BF16, BF16, NONE, NONE, product(a, b))                                                       \
-    R(fma_bf16, "fma.rn.bf16 %d, %a, %b, %c;", BF16, BF16, BF16, BF16, NONE, fused(a, b, c))                                               \
-    R(fma_bf16_relu, "fma.rn.relu.bf16 %d, %a, %b, %c;", B16, BF16, BF16, BF16, NONE, relu16(fused(a, b, c)))                              \
+    R(fma_bf16, "fma.rn.bf16 %d, %a, %b, %c;", BF16, BF16, BF16, BF16, NONE, fma_bf16(a, b, c))                                            \
+    R(fma_bf16_relu, "fma.rn.relu.bf16 %d, %a, %b, %c;", B16, BF16, BF16, BF16, NONE, relu16(fma_bf16(a, b, c)))                           \
     R(neg_bf16, "neg.bf16 %d, %a;", BF16, BF16, NONE, NONE, NONE, a ^ 0x8000)                                                              \
     R(abs_bf16, "abs.bf16 %d, %a;", BF16, BF16, NONE, NONE, NONE, a & 0x7fff)                                                              \
     R(min_bf16, "min.bf16 %d, %a, %b;", BF16, BF16, BF16, NONE, NONE, extreme(true, false, a, b))                                          \
@@ -80,7 +68,7 @@ static uint32_t pair(uint16_t low, uint16_t high)
     R(add_bf16x2, "add.bf16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, pair(sum(LOW(a), LOW(b)), sum(HIGH(a), HIGH(b))))                   \
     R(mul_bf16x2, "mul.bf16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, pair(product(LOW(a), LOW(b)), product(HIGH(a), HIGH(b))))           \
     R(fma_bf16x2, "fma.rn.bf16x2 %d, %a, %b, %c;", B32, B32, B32, B32, NONE,                                                               \
-      pair(fused(LOW(a), LOW(b), LOW(c)), fused(HIGH(a), HIGH(b), HIGH(c))))                                                               \
+      pair(fma_bf16(LOW(a), LOW(b), LOW(c)), fma_bf16(HIGH(a), HIGH(b), HIGH(c))))                                                         \
     R(neg_bf16x2, "neg.bf16x2 %d, %a;", B32, B32, NONE, NONE, NONE, a ^ 0x80008000)                                                        \
     R(max_bf16x2, "max.bf16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE,                                                                     \
       pair(extreme(false, false, LOW(a), LOW(b)), extreme(false, false, HIGH(a), HIGH(b))))                                                \

@@ -7,18 +7,6 @@ static uint16_t rounded(double value)
     return f16_from_double(value, NEAREST);
 }
 
-/* a*b + c in f64, rounded to odd: the last bit is sticky, so a second rounding, to f16, gives the same result as one rounding of the exact
- * value. */
-static uint16_t fused(uint16_t a, uint16_t b, uint16_t c)
-{
-    const double x = f16_to_float(a), y = f16_to_float(b), z = f16_to_float(c);
-    const double below = fma_f64(ZERO, x, y, z);
-
-    if (below == 0 || isnan(below) || fma_f64(UP, x, y, z) == fma_f64(DOWN, x, y, z))
-        return rounded(fma_f64(NEAREST, x, y, z));
-    return rounded(f64_of(bits_of_f64(below) | 1));
-}
-
 static uint16_t sum(uint16_t a, uint16_t b)
 {
     return rounded((double)f16_to_float(a) + f16_to_float(b));
@@ -52,7 +40,7 @@ static uint32_t pair(uint16_t low, uint16_t high)
     R(add_f16, "add.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, sum(a, b))                                                                \
     R(sub_f16, "sub.rn.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, sum(a, b ^ 0x8000))                                                    \
     R(mul_f16, "mul.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, product(a, b))                                                            \
-    R(fma_f16, "fma.rn.f16 %d, %a, %b, %c;", F16, F16, F16, F16, NONE, fused(a, b, c))                                                     \
+    R(fma_f16, "fma.rn.f16 %d, %a, %b, %c;", F16, F16, F16, F16, NONE, fma_f16(a, b, c))                                                   \
     R(add_f16_ftz, "add.ftz.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, flush16(sum(flush16(a), flush16(b))))                             \
     R(mul_f16_sat, "mul.sat.f16 %d, %a, %b;", F16, F16, F16, NONE, NONE, saturate16(product(a, b)))                                        \
     R(neg_f16, "neg.f16 %d, %a;", F16, F16, NONE, NONE, NONE, a ^ 0x8000)                                                                  \
@@ -65,7 +53,7 @@ static uint32_t pair(uint16_t low, uint16_t high)
     R(add_f16x2, "add.f16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, pair(sum(LOW(a), LOW(b)), sum(HIGH(a), HIGH(b))))                     \
     R(mul_f16x2, "mul.f16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE, pair(product(LOW(a), LOW(b)), product(HIGH(a), HIGH(b))))             \
     R(fma_f16x2, "fma.rn.f16x2 %d, %a, %b, %c;", B32, B32, B32, B32, NONE,                                                                 \
-      pair(fused(LOW(a), LOW(b), LOW(c)), fused(HIGH(a), HIGH(b), HIGH(c))))                                                               \
+      pair(fma_f16(LOW(a), LOW(b), LOW(c)), fma_f16(HIGH(a), HIGH(b), HIGH(c))))                                                           \
     R(neg_f16x2, "neg.f16x2 %d, %a;", B32, B32, NONE, NONE, NONE, a ^ 0x80008000)                                                          \
     R(set_f16x2, "set.gt.f16x2.f16x2 %d, %a, %b;", B32, B32, B32, NONE, NONE,                                                              \
       pair(F(LOW(a)) > F(LOW(b)) ? 0x3c00 : 0, F(HIGH(a)) > F(HIGH(b)) ? 0x3c00 : 0))                                                      \

@@ -58,8 +58,10 @@ float f16_to_float(uint16_t bits);                    /* exact */
 uint16_t f16_from_double(double value, int rounding); /* FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD; one rounding */
 float bf16_to_float(uint16_t bits);
 uint16_t bf16_from_double(double value); /* nearest even, one rounding */
-float flush(float value);                /* subnormals become zeros of the same sign */
-float saturate(float value);             /* clamps to [0, 1]; NaN becomes 0 */
+uint16_t fma_f16(uint16_t a, uint16_t b, uint16_t c);
+uint16_t fma_bf16(uint16_t a, uint16_t b, uint16_t c);
+float flush(float value);    /* subnormals become zeros of the same sign */
+float saturate(float value); /* clamps to [0, 1]; NaN becomes 0 */
 /* One operation in the given rounding mode. */
 float add_f32(int rounding, float a, float b);
 float mul_f32(int rounding, float a, float b);

@@ -136,3 +136,25 @@ uint64_t to_unsigned(int rounding, double a, unsigned bits, uint64_t nan)
         return bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
     return whole < 0 ? 0 : (uint64_t)whole;
 }
+
+/* a*b + c in f64, rounded to odd: the last bit is sticky, so a second rounding, to f16, gives the same result as one rounding of the exact
+ * value. */
+uint16_t fma_f16(uint16_t a, uint16_t b, uint16_t c)
+{
+    const double x = f16_to_float(a), y = f16_to_float(b), z = f16_to_float(c);
+    const double below = fma_f64(FE_TOWARDZERO, x, y, z);
+
+    if (below == 0 || isnan(below) || fma_f64(FE_UPWARD, x, y, z) == fma_f64(FE_DOWNWARD, x, y, z))
+        return f16_from_double(fma_f64(FE_TONEAREST, x, y, z), FE_TONEAREST);
+    return f16_from_double(f64_of(bits_of_f64(below) | 1), FE_TONEAREST);
+}
+
+uint16_t fma_bf16(uint16_t a, uint16_t b, uint16_t c)
+{
+    const double x = bf16_to_float(a), y = bf16_to_float(b), z = bf16_to_float(c);
+    const double below = fma_f64(FE_TOWARDZERO, x, y, z);
+
+    if (below == 0 || isnan(below) || fma_f64(FE_UPWARD, x, y, z) == fma_f64(FE_DOWNWARD, x, y, z))
+        return bf16_from_double(fma_f64(FE_TONEAREST, x, y, z));
+    return bf16_from_double(f64_of(bits_of_f64(below) | 1));
+}
