@@ -314,6 +314,7 @@ bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct c
     add_frame_variables(&b);
     make_registers(&b);
     make_targets(&b);
+    ct_build_prepare_stack(&b);
     if (!source->is_entry)
         move_formals(&b, source->param_regs, source->n_params, 0, true);
     build_statements(&b);

@@ -2,7 +2,7 @@
 /* The interface between build.c, which walks a function's statements, and the instruction families (build_*.c). */
 #ifndef PTX2SPV_BUILD_H
 #define PTX2SPV_BUILD_H
-/* Parts: build_atomic.c, build_bits.c, build_control.c, build_copy.c, build_move.c, build_operand.c, build_texture.c, build_video.c, build_video_scalar.c,
+/* Parts: build_atomic.c, build_bits.c, build_control.c, build_copy.c, build_move.c, build_operand.c, build_stack.c, build_texture.c, build_video.c, build_video_scalar.c,
  * build_warp.c. */
 
 #include "ptx2spv/ir/builder.h"
@@ -42,6 +42,10 @@ struct ct_build {
     struct ct_block **targets;    /* by statement: the block that begins there, if it has a label */
     struct ct_frame_entry *frame; /* hash table of the frame's variables, with open addressing */
     uint32_t frame_mask;
+    struct {
+        uint32_t local;      /* a frame object, or 0 */
+        ct_value pointer;    /* the lowest address in use, 32 bits */
+    } stack;                 /* of alloca */
     uint32_t *param_offsets; /* entries only: byte offset of each parameter in the parameter block */
 };
 
@@ -87,6 +91,8 @@ enum ptx_type ct_part_type(enum ptx_type type);
 unsigned ct_register_parts(const struct ptx_register *reg);
 /* The address of a variable in its own state space plus an offset, as a value of `width`. */
 ct_value ct_build_address_of(struct ct_build *b, const struct ptx_variable *variable, int64_t offset, enum ct_width width);
+/* The address of a frame object, 32 bits. */
+ct_value ct_build_local_address(struct ct_build *b, uint32_t local);
 /* The address of the image that contains a .global or .const variable. */
 ct_value ct_build_image_base(struct ct_build *b, const struct ptx_variable *variable);
 /* The handle that a texture or surface reference contains at a byte offset: that of element offset / 8 of an array of references. */
@@ -94,6 +100,10 @@ ct_value ct_build_handle(struct ct_build *b, const struct ptx_variable *variable
 ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int component);
 /* Loads a scalar operand from a frame object, or stores it there: for parameters that are in registers. */
 void ct_build_move_object(struct ct_build *b, uint32_t local, enum ptx_type type, const struct ptx_operand *operand, bool load);
+
+/* ---- build_stack.c ---- */
+/* At the entry of a function: creates its stack, if it uses one. */
+void ct_build_prepare_stack(struct ct_build *b);
 
 /* ---- families ---- */
 #define BUILD(opcode, handler, guarding, integer_op, float_op) void ct_build_##handler(struct ct_build *b);

@@ -193,6 +193,11 @@ static ct_value object_address(struct ct_build *b, enum ct_op op, uint32_t local
     return insn->results[0];
 }
 
+ct_value ct_build_local_address(struct ct_build *b, uint32_t local)
+{
+    return object_address(b, CT_OP_LOCALADDR, local, NULL);
+}
+
 ct_value ct_build_handle(struct ct_build *b, const struct ptx_variable *variable, int64_t offset)
 {
     struct ct_insn *load;
@@ -214,7 +219,7 @@ ct_value ct_build_address_of(struct ct_build *b, const struct ptx_variable *vari
     ct_value address;
 
     if (local)
-        address = object_address(b, CT_OP_LOCALADDR, local, NULL);
+        address = ct_build_local_address(b, local);
     else if (variable->space == PTX_SPACE_SHARED)
         address = object_address(b, CT_OP_SHAREDADDR, 0, variable);
     else if (ct_build_param_offset(b, variable, &param_offset))
