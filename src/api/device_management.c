@@ -4,6 +4,7 @@
 #include "entry_points.h"
 
 #include "core/device/device.h"
+#include "core/device/library_capability.h"
 #include "core/base/log.h"
 #include "core/device/async_notification.h"
 #include "core/base/process.h"
@@ -122,13 +123,26 @@ CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
     return r;
 }
 
-/* cuDeviceGetAttribute. INVALID_VALUE: the attribute does not exist. core/device/device_attributes.def defines the values. */
+static bool is_capability(CUdevice_attribute attribute)
+{
+    return attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR || attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
+}
+
+/* cuDeviceGetAttribute. INVALID_VALUE: the attribute does not exist. core/device/device_attributes.def defines the values;
+ * core/device/library_capability.def which libraries see another compute capability. */
 CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
     struct ct_device *device;
     CUresult r = lookup_for(pi, dev, &device);
 
-    return r == CUDA_SUCCESS ? ct_device_attribute(device, attrib, pi) : r;
+    if (r == CUDA_SUCCESS)
+        r = ct_device_attribute(device, attrib, pi);
+    if (r == CUDA_SUCCESS && is_capability(attrib)) {
+        const int number = (int)ct_library_capability(__builtin_return_address(0));
+
+        *pi = attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? number / 10 : number % 10;
+    }
+    return r;
 }
 
 /* cuDeviceGetTexture1DLinearMaxWidth. The number of elements of a linear texture of any format:

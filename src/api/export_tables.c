@@ -13,6 +13,7 @@
 #include "core/base/process.h"
 #include "core/device/device.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define CT_CHANNEL "api"
@@ -205,7 +206,48 @@ static CUresult integrity_answer(uint32_t version, uint64_t unix_seconds, uint64
 
 /* ---- ids of contexts, for cuBLAS ---- */
 
-static const word id_table[95] = {SIZE_OF(id_table), UNKNOWN, UNKNOWN, UNKNOWN, FUNCTION(cuCtxGetId), [5 ... 94] = UNKNOWN};
+/* cuBLAS asks twice for something of a context before its first product, passes 0, and uses its own kernels if the answer is 0. */
+static CUresult context_answer(CUcontext context, uintptr_t zero, uint64_t *out)
+{
+    (void)context;
+    (void)zero;
+    *out = 0;
+    return CUDA_SUCCESS;
+}
+
+static const word id_table[95] = {SIZE_OF(id_table),
+                                  UNKNOWN,
+                                  UNKNOWN,
+                                  UNKNOWN,
+                                  FUNCTION(cuCtxGetId),
+                                  [5 ... 38] = UNKNOWN,
+                                  FUNCTION(context_answer),
+                                  [40 ... 50] = UNKNOWN,
+                                  FUNCTION(context_answer),
+                                  [52 ... 94] = UNKNOWN};
+
+/* ---- functions of modules, for cuFFT ---- */
+
+/* Calls `visit` for each function of a module; returns 1, or 0 after an error. cuFFT loads modules of one function and takes its handle. */
+static uint32_t visit_functions(CUcontext context, CUmodule module, void (*visit)(void *user, CUfunction function, uintptr_t unused),
+                                void *user)
+{
+    CUfunction *functions;
+    unsigned n = 0;
+    bool ok;
+
+    (void)context;
+    if (cuModuleGetFunctionCount(&n, module) != CUDA_SUCCESS || !n)
+        return 0;
+    functions = malloc(n * sizeof *functions);
+    ok = functions && cuModuleEnumerateFunctions(functions, n, module) == CUDA_SUCCESS;
+    for (unsigned i = 0; i < n && ok; i++)
+        visit(user, functions[i], 0);
+    free(functions);
+    return ok;
+}
+
+static const word function_table[64] = {SIZE_OF(function_table), [1 ... 6] = UNKNOWN, FUNCTION(visit_functions), [8 ... 63] = UNKNOWN};
 
 static const struct {
     unsigned char id[16];
@@ -218,6 +260,7 @@ static const struct {
     {{0x26, 0x3e, 0x88, 0x60, 0x7c, 0xd2, 0x61, 0x43, 0x92, 0xf6, 0xbb, 0xd5, 0x00, 0x6d, 0xfa, 0x7e}, check_table},
     {{0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2}, integrity_table},
     {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8, 0xf2}, id_table},
+    {{0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d, 0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99, 0x1e}, function_table},
 };
 
 /* cuGetExportTable (declared in cuda.h, in no chapter of the manual). Works before cuInit. INVALID_VALUE: ppExportTable or the id is

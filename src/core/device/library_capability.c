@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds the library that asks by the address of its code. */
+#include "library_capability.h"
+
+#include "compute_capability.h"
+#include "core/base/config.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct library {
+    const char *file;
+    unsigned number;
+} libraries[] = {
+#define LIBRARY(file, number) {file, number},
+#include "library_capability.def"
+};
+
+static const struct library *find_or_null(const char *path)
+{
+    const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
+        if (strncmp(file, libraries[i].file, strlen(libraries[i].file)) == 0)
+            return &libraries[i];
+    return NULL;
+}
+
+unsigned ct_library_capability(const void *caller)
+{
+    const struct library *library = NULL;
+    Dl_info info;
+
+    if (!*ct_config()->compute_capability && dladdr(caller, &info) && info.dli_fname)
+        library = find_or_null(info.dli_fname);
+    return library ? library->number : ct_compute_capability()->number;
+}
