@@ -2,6 +2,7 @@
 /* A kernel on a device: its shader module, and pipelines (variants) for the sets of specialization constants that were launched last. */
 #include "pipeline_cache.h"
 #include "queue.h"
+#include "texture_images.h"
 #include "variants.h"
 
 #include "core/base/log.h"
@@ -45,8 +46,11 @@ static CUresult create_layout(struct ct_kernel_image *kernel)
 {
     struct ct_backend_device *device = kernel->device;
     const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = kernel->push_bytes};
-    const VkPipelineLayoutCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .pushConstantRangeCount = 1, .pPushConstantRanges = &range};
+    const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                             .pushConstantRangeCount = 1,
+                                             .pPushConstantRanges = &range,
+                                             .setLayoutCount = kernel->info.uses_images ? 1 : 0,
+                                             .pSetLayouts = &device->texture_layout};
 
     if (kernel->push_bytes > device->info->target.push_constant_bytes)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s: %u bytes of push constants, the device has %u", kernel->name, kernel->push_bytes,
@@ -302,7 +306,8 @@ CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, struct
     return CUDA_SUCCESS;
 }
 
-struct ct_vk_pipeline ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant)
+CUresult ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant, struct ct_vk_pipeline *out)
 {
-    return (struct ct_vk_pipeline){variant->pipeline, kernel->layout, kernel->push_bytes};
+    *out = (struct ct_vk_pipeline){variant->pipeline, kernel->layout, kernel->push_bytes, VK_NULL_HANDLE};
+    return kernel->info.uses_images ? ct_vk_textures_set(kernel->device, &out->textures) : CUDA_SUCCESS;
 }
