@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <spirv/unified1/spirv.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,7 +61,7 @@ enum { TARGET_WITH_IMAGES = 2 };
 
 struct message {
     char text[256];
-    bool uses_images; /* of a kernel that compiles */
+    bool uses_images, has_varying_index; /* of a kernel that compiles */
 };
 
 static void keep(void *user, const struct ptx2spv_diagnostic *diagnostic)
@@ -68,6 +69,14 @@ static void keep(void *user, const struct ptx2spv_diagnostic *diagnostic)
     struct message *message = user;
 
     snprintf(message->text, sizeof message->text, "%.200s", diagnostic->text);
+}
+
+static bool has_decoration(const struct ptx2spv_kernel *kernel, uint32_t decoration)
+{
+    for (size_t at = 5; at < kernel->n_words; at += kernel->words[at] >> 16)
+        if ((kernel->words[at] & 0xffff) == SpvOpDecorate && kernel->words[at + 2] == decoration)
+            return true;
+    return false;
 }
 
 /* Compiles a kernel with one instruction for a target. The registers: f<8>, r<8>, h<4> of 16 bits, d<4> of 64, p; d1 is a handle. */
@@ -94,6 +103,7 @@ static enum ptx2spv_status compile(const char *instruction, const struct ptx2spv
     status = ptx2spv_kernel_compile(module, 0, target, &options, &kernel);
     if (status == PTX2SPV_OK) {
         why->uses_images = kernel.info.uses_images;
+        why->has_varying_index = has_decoration(&kernel, SpvDecorationNonUniform);
         if (!spirv_check(kernel.words, kernel.n_words, why->text, sizeof why->text))
             status = PTX2SPV_INTERNAL;
         ptx2spv_kernel_finish(&kernel);
@@ -338,29 +348,34 @@ static void planes_may_be_images(void **state)
 {
     static const struct {
         const char *instruction;
-        bool image;
+        bool image, varies; /* varies: the object may differ between lanes */
     } rows[] = {
-        {"tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", true},
-        {"tex.2d.v4.u32.f32 {r0,r1,r2,r3},[d1,{f0,f1}];", true},
-        {"tex.2d.v4.s32.f32 {r0,r1,r2,r3},[d1,{f0,f1}];tex.2d.v4.f32.f32 {f0,f1,f2,f3},[t,{f0,f1}];", true},
-        {"tex.2d.v2.f16x2.f32 {r0,r1},[d1,{f0,f1}];", true},
-        {"tex.level.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],f2;", true},
-        {"tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{f1,f2},{f2,f3};", true},
-        {"tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{r4,r5};", false},
-        {"tex.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}];", false},
-        {"tex.3d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f2}];", false},
-        {"tld4.r.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", false},
-        {"txq.width.b32 r0,[d1];", false},
+        {"tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", true, false},
+        {"tex.2d.v4.u32.f32 {r0,r1,r2,r3},[d1,{f0,f1}];", true, false},
+        {"tex.2d.v4.s32.f32 {r0,r1,r2,r3},[d1,{f0,f1}];tex.2d.v4.f32.f32 {f0,f1,f2,f3},[t,{f0,f1}];", true, false},
+        {"tex.2d.v2.f16x2.f32 {r0,r1},[d1,{f0,f1}];", true, false},
+        {"tex.level.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],f2;", true, false},
+        {"tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{f1,f2},{f2,f3};", true, false},
+        {"add.u64 d1,d1,8;tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", true, false},
+        {"ld.global.u64 d2,[d0];tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d2,{f0,f1}];", true, true},
+        {"mul.wide.u32 d2,r0,8;add.u64 d2,d2,d1;tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d2,{f0,f1}];", true, true},
+        {"setp.eq.u32 p,r0,3;@p add.u64 d1,d1,8;tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", true, true},
+        {"tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{r4,r5};", false, false},
+        {"tex.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}];", false, false},
+        {"tex.3d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f2}];", false, false},
+        {"tld4.r.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", false, false},
+        {"txq.width.b32 r0,[d1];", false, false},
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (int t = 0; t < 3; t++) {
+        for (int t = 0; t <= TARGET_WITH_IMAGES; t++) {
             struct message why;
 
             if (compile(rows[i].instruction, &targets[t], &why) != PTX2SPV_OK)
                 fail_msg("%s: %s", rows[i].instruction, why.text);
             assert_int_equal(why.uses_images, rows[i].image && t == TARGET_WITH_IMAGES);
+            assert_int_equal(why.has_varying_index, rows[i].varies && t == TARGET_WITH_IMAGES);
         }
 }
 

@@ -290,15 +290,16 @@ static enum ptx2spv_image_channels image_channels(enum ptx_type type)
     return type == PTX_S32 ? PTX2SPV_IMAGE_SIGNED : type == PTX_U32 ? PTX2SPV_IMAGE_UNSIGNED : PTX2SPV_IMAGE_FLOAT;
 }
 
-/* A coordinate that every driver takes: 0 for one that is not a number, and none that is larger than the bound. */
+/* A coordinate that every driver takes: 0 for one that is not a number, and none that is larger than the bound. As integers, positive floats are
+ * in order, and negative ones in reverse order above them all if they have no sign. */
 static ct_value bounded(struct ct_build *b, ct_value place, ct_value bound)
 {
     struct ct_cursor *at = &b->at;
-    const ct_value magnitude = ct_and_imm(at, place, 0x7fffffff), sign = ct_and_imm(at, place, 0x80000000);
-    const ct_value is_number = ct_icmp_imm(at, PTX_U32, PTX_LE, magnitude, INFINITE_PLACE);
-    const ct_value nearest = ct_select(at, is_number, ct_or(at, sign, bound), ct_const32(at, 0));
+    const ct_value below = ct_op2(at, CT_OP_MIN, PTX_S32, place, bound);
+    const ct_value within = ct_op2(at, CT_OP_MIN, PTX_U32, below, ct_or_imm(at, bound, 0x80000000));
+    const ct_value is_number = ct_icmp_imm(at, PTX_U32, PTX_LE, ct_and_imm(at, place, 0x7fffffff), INFINITE_PLACE);
 
-    return ct_select(at, ct_icmp(at, PTX_U32, PTX_LE, magnitude, bound), place, nearest);
+    return ct_select(at, is_number, within, ct_const32(at, 0));
 }
 
 static void sample(struct ct_build *b, const struct ct_texture_access *access, const struct arguments *arguments, ct_value generation,
