@@ -58,6 +58,14 @@ static CUresult create_layout(struct ct_kernel_image *kernel)
     return ct_vk_result(device->vk.vkCreatePipelineLayout(device->handle, &info, NULL, &kernel->layout), "vkCreatePipelineLayout");
 }
 
+/* The set of descriptors exists before the first launch, which holds locks. A device that only compiles has none. */
+static CUresult prepare_textures(const struct ct_kernel_image *kernel)
+{
+    VkDescriptorSet set;
+
+    return kernel->info.uses_images && kernel->device->scheduler ? ct_vk_textures_set(kernel->device, &set) : CUDA_SUCCESS;
+}
+
 CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *source,
                              struct ct_kernel_image **out)
 {
@@ -75,8 +83,8 @@ CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name,
         kernel->push_bytes += (source->info.param_bytes + 3) & ~3u;
     if (!(kernel->name = strdup(name)))
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "name of a kernel");
-    else if ((r = create_layout(kernel)) == CUDA_SUCCESS)
-        r = create_module(kernel, source);
+    else if ((r = create_layout(kernel)) == CUDA_SUCCESS && (r = create_module(kernel, source)) == CUDA_SUCCESS)
+        r = prepare_textures(kernel);
     if (r != CUDA_SUCCESS) {
         ct_vk_kernel_destroy(kernel);
         return r;

@@ -17,9 +17,13 @@
 #include "queue.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #define CT_CHANNEL "memory"
 #define N_SAMPLERS 128 /* sampler_key */
+/* A texture is created while kernels run, of which one may wait for what the calling thread does next. */
+#define BUSY_WAIT_NS UINT64_C(1000000000)
+#define BUSY_POLL_NS 200000
 
 struct ct_sampled {
     struct ct_backend_device *device; /* borrowed */
@@ -27,6 +31,7 @@ struct ct_sampled {
     VkImage image;
     VkImageView view;
     uint32_t descriptor;
+    bool has_descriptor;
     bool is_external; /* its memory was imported, or can be exported */
 };
 
@@ -243,6 +248,7 @@ static CUresult record_layout_locked(struct ct_queue *queue, const struct ct_sam
     return r;
 }
 
+/* NOT_READY: the queue has not come to it in time. */
 static CUresult to_general_layout(struct ct_vk_textures *textures, const struct ct_sampled *sampled)
 {
     struct ct_backend_device *device = sampled->device;
@@ -254,7 +260,7 @@ static CUresult to_general_layout(struct ct_vk_textures *textures, const struct 
     ct_mutex_lock(&device->scheduler->lock);
     r = record_layout_locked(textures->queue, sampled, &point);
     ct_mutex_unlock(&device->scheduler->lock);
-    return r == CUDA_SUCCESS ? ct_vk_queue_await(textures->queue, point, UINT64_MAX, true) : r;
+    return r == CUDA_SUCCESS ? ct_vk_queue_await(textures->queue, point, BUSY_WAIT_NS, true) : r;
 }
 
 /* ---- the set of descriptors ---- */
@@ -338,6 +344,8 @@ static CUresult find_sampler_locked(struct ct_vk_textures *textures, struct ct_b
     *out = *sampler;
     return r;
 }
+
+#define EMPTY_SAMPLER (1u << 1) /* the key of the one for the empty image: point, normalized coordinates */
 
 /* ---- creation of all this ---- */
 
@@ -478,6 +486,23 @@ static bool is_idle(struct ct_backend_device *device)
     return idle;
 }
 
+/* lavapipe creates and destroys views and samplers under a lock that it holds while a kernel runs (Mesa 25.0.7). False: the device was not idle
+ * in time. */
+static bool await_turn(struct ct_backend_device *device)
+{
+    const struct timespec pause = {.tv_nsec = BUSY_POLL_NS};
+    const uint64_t begin_ns = ct_vk_now_ns();
+
+    if (device->info->kind != CT_DEVICE_CPU)
+        return true;
+    while (!is_idle(device)) {
+        if (ct_vk_now_ns() - begin_ns > BUSY_WAIT_NS)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 static struct ct_sampled *take_retired(struct ct_vk_textures *textures)
 {
     struct ct_sampled *retired;
@@ -495,6 +520,14 @@ static void retire_locked(struct ct_vk_textures *textures, struct ct_sampled *sa
     textures->retired = sampled;
 }
 
+static void give_back_locked(struct ct_vk_textures *textures, const struct ct_sampled *sampled)
+{
+    const uint32_t last = (textures->first_free + textures->n_free++) % PTX2SPV_IMAGE_DESCRIPTORS;
+
+    write_descriptor(textures, sampled->device, sampled->descriptor, textures->samplers[EMPTY_SAMPLER], textures->empty_view);
+    textures->free[last] = (uint16_t)sampled->descriptor;
+}
+
 /* Frees the textures that were destroyed before the queues were seen to be idle. Work that is recorded later does not use them. */
 static void reclaim(struct ct_vk_textures *textures, struct ct_backend_device *device)
 {
@@ -506,9 +539,8 @@ static void reclaim(struct ct_vk_textures *textures, struct ct_backend_device *d
         ct_mutex_lock(&textures->lock);
         if (!idle) {
             retire_locked(textures, sampled);
-        } else {
-            write_descriptor(textures, device, sampled->descriptor, textures->samplers[1 << 1], textures->empty_view);
-            textures->free[(textures->first_free + textures->n_free++) % PTX2SPV_IMAGE_DESCRIPTORS] = (uint16_t)sampled->descriptor;
+        } else if (sampled->has_descriptor) {
+            give_back_locked(textures, sampled);
         }
         ct_mutex_unlock(&textures->lock);
         if (idle)
@@ -527,6 +559,7 @@ static CUresult give_descriptor(struct ct_vk_textures *textures, struct ct_sampl
         r = REFUSE("%u textures are images, or were while kernels ran", PTX2SPV_IMAGE_DESCRIPTORS);
     if (r == CUDA_SUCCESS) {
         sampled->descriptor = textures->free[textures->first_free];
+        sampled->has_descriptor = true;
         textures->first_free = (textures->first_free + 1) % PTX2SPV_IMAGE_DESCRIPTORS;
         textures->n_free--;
         write_descriptor(textures, device, sampled->descriptor, sampler, sampled->view);
@@ -549,28 +582,6 @@ static CUresult make(struct ct_sampled *sampled, struct ct_vk_textures *textures
     return give_descriptor(textures, sampled, request);
 }
 
-CUresult ct_vk_sampled_create(struct ct_backend_device *device, const struct ct_sampled_request *request, struct ct_sampled **out,
-                              uint32_t *out_descriptor)
-{
-    struct ct_vk_textures *textures;
-    struct ct_sampled *sampled;
-    CUresult r = find(device, &textures);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    reclaim(textures, device);
-    if (!(sampled = calloc(1, sizeof *sampled)))
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the image of a texture");
-    sampled->device = device;
-    if ((r = make(sampled, textures, request)) != CUDA_SUCCESS) {
-        free_sampled(sampled);
-        return r;
-    }
-    *out = sampled;
-    *out_descriptor = sampled->descriptor;
-    return CUDA_SUCCESS;
-}
-
 void ct_vk_sampled_destroy(struct ct_sampled *sampled)
 {
     struct ct_backend_device *device;
@@ -584,6 +595,35 @@ void ct_vk_sampled_destroy(struct ct_sampled *sampled)
     retire_locked(textures, sampled);
     ct_mutex_unlock(&textures->lock);
     reclaim(textures, device);
+}
+
+CUresult ct_vk_sampled_create(struct ct_backend_device *device, const struct ct_sampled_request *request, struct ct_sampled **out,
+                              uint32_t *out_descriptor)
+{
+    struct ct_vk_textures *textures;
+    struct ct_sampled *sampled;
+    CUresult r;
+
+    if (!await_turn(device))
+        return REFUSE("the device is busy");
+    if ((r = find(device, &textures)) != CUDA_SUCCESS)
+        return r;
+    reclaim(textures, device);
+    if (!(sampled = calloc(1, sizeof *sampled)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the image of a texture");
+    sampled->device = device;
+    r = make(sampled, textures, request);
+    if (r == CUDA_ERROR_NOT_READY) { /* its image is in use */
+        ct_vk_sampled_destroy(sampled);
+        return REFUSE("the device is busy");
+    }
+    if (r != CUDA_SUCCESS) {
+        free_sampled(sampled);
+        return r;
+    }
+    *out = sampled;
+    *out_descriptor = sampled->descriptor;
+    return CUDA_SUCCESS;
 }
 
 void ct_vk_textures_reclaim(struct ct_backend_device *device)

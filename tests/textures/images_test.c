@@ -450,6 +450,42 @@ static void objects_are_destroyed_in_use(void **state)
     ok(cuArrayDestroy(other));
 }
 
+/* An object is created, and its texels are read, while a kernel waits for the thread that creates it. */
+static void objects_are_created_beside_a_waiting_kernel(void **state)
+{
+    uint32_t *flag;
+    CUdeviceptr flag_address, out_address;
+    CUarray array = make_array();
+    CUtexObject object = make_plain(array), next;
+    CUstream stream;
+    float *out;
+    void *params[] = {&flag_address, &object, &out_address};
+
+    (void)state;
+    copy_in(array, 6);
+    ok(cuMemHostAlloc((void **)&flag, 4, CU_MEMHOSTALLOC_DEVICEMAP));
+    ok(cuMemHostAlloc((void **)&out, 4, CU_MEMHOSTALLOC_DEVICEMAP));
+    ok(cuMemHostGetDevicePointer(&flag_address, flag, 0));
+    ok(cuMemHostGetDevicePointer(&out_address, out, 0));
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    __atomic_store_n(flag, 0, __ATOMIC_RELEASE);
+    ok(cuLaunchKernel(function_of("spin"), 1, 1, 1, 1, 1, 1, 0, stream, params, NULL));
+    next = make_plain(array);
+    __atomic_store_n(flag, 1, __ATOMIC_RELEASE);
+    ok(cuStreamSynchronize(stream));
+    assert_true(*out == 6);
+    expect_texels(next, 6);
+    ok(cuTexObjectDestroy(next));
+    ok(cuTexObjectDestroy(object));
+    next = make_plain(array); /* after which all is as usual */
+    expect_texels(next, 6);
+    ok(cuTexObjectDestroy(next));
+    ok(cuStreamDestroy(stream));
+    ok(cuMemFreeHost(flag));
+    ok(cuMemFreeHost(out));
+    ok(cuArrayDestroy(array));
+}
+
 /* Handles of garbage, with and without the bits of images. */
 static void garbage_is_harmless(void **state)
 {
@@ -534,6 +570,7 @@ int main(void)
         cmocka_unit_test(many_objects_live),
         cmocka_unit_test(objects_are_destroyed_in_use),
         cmocka_unit_test(garbage_is_harmless),
+        cmocka_unit_test(objects_are_created_beside_a_waiting_kernel),
         cmocka_unit_test(threads_have_objects),
     };
 
