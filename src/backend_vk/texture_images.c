@@ -171,12 +171,16 @@ static bool fits(const struct ct_sampled *sampled, const struct ct_sampled_reque
 {
     struct ct_backend_device *device = sampled->device;
     const VkSubresourceLayout layout = layout_of(device, sampled->image);
+    const VkImageMemoryRequirementsInfo2 query = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = sampled->image};
+    VkMemoryDedicatedRequirements dedication = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
+    VkMemoryRequirements2 requirements = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2, .pNext = &dedication};
     VkMemoryRequirements needed;
 
-    device->vk.vkGetImageMemoryRequirements(device->handle, sampled->image, &needed);
-    return layout.offset == 0 && (layout.rowPitch == request->row_bytes || request->height == 1) &&
-           (needed.memoryTypeBits >> piece->type & 1) && at % needed.alignment == 0 && needed.size <= piece->handle_bytes &&
-           at <= piece->handle_bytes - needed.size;
+    device->vk.vkGetImageMemoryRequirements2(device->handle, &query, &requirements);
+    needed = requirements.memoryRequirements;
+    return layout.offset == 0 && !dedication.requiresDedicatedAllocation &&
+           (layout.rowPitch == request->row_bytes || request->height == 1) && (needed.memoryTypeBits >> piece->type & 1) &&
+           at % needed.alignment == 0 && needed.size <= piece->handle_bytes && at <= piece->handle_bytes - needed.size;
 }
 
 static CUresult create_image(struct ct_sampled *sampled, const struct ct_sampled_request *request, VkFormat format)
