@@ -108,7 +108,7 @@ static VkImageCreateInfo describe(VkFormat format, uint32_t width, uint32_t heig
 
 /* Whether the device has such images in memory of these handle types. */
 static bool is_supported(const struct ct_backend_device *device, const VkImageCreateInfo *info, VkExternalMemoryHandleTypeFlags types,
-                         bool linear)
+                         uint32_t texel_bytes, bool linear)
 {
     VkImageFormatProperties2 found = {.sType = VK_STRUCTURE_TYPE_IMAGE_FORMAT_PROPERTIES_2};
     VkFormatProperties format;
@@ -131,7 +131,8 @@ static bool is_supported(const struct ct_backend_device *device, const VkImageCr
         const VkResult result = vkGetPhysicalDeviceImageFormatProperties2(device->physical->handle, &wanted, &found);
 
         if (result != VK_SUCCESS || info->extent.width > found.imageFormatProperties.maxExtent.width ||
-            info->extent.height > found.imageFormatProperties.maxExtent.height)
+            info->extent.height > found.imageFormatProperties.maxExtent.height ||
+            (uint64_t)info->extent.width * info->extent.height * texel_bytes > found.imageFormatProperties.maxResourceSize)
             return false;
         types &= types - 1;
     } while (types);
@@ -155,7 +156,7 @@ CUresult ct_vk_sampled_layout(struct ct_backend_device *device, uint32_t texel_b
     VkImage image;
     CUresult r;
 
-    if (!is_supported(device, &info, 0, false))
+    if (!is_supported(device, &info, 0, texel_bytes, false))
         return CUDA_ERROR_NOT_SUPPORTED;
     if ((r = ct_vk_result(device->vk.vkCreateImage(device->handle, &info, NULL, &image), "vkCreateImage")) != CUDA_SUCCESS)
         return r;
@@ -194,7 +195,7 @@ static CUresult create_image(struct ct_sampled *sampled, const struct ct_sampled
     VkImageCreateInfo info = describe(format, request->width, request->height);
     CUresult r;
 
-    if (!piece->handle || !is_supported(device, &info, piece->handle_types, request->linear))
+    if (!piece->handle || !is_supported(device, &info, piece->handle_types, request->texel_bytes, request->linear))
         return REFUSE("%s has no linear images of VkFormat %d in this memory", device->info->name, (int)format);
     sampled->is_external = piece->handle_types != 0;
     if (sampled->is_external) {
