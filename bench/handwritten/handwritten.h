@@ -8,12 +8,15 @@
 
 #define HAND_BUFFERS 3
 
+enum hand_texture { HAND_NO_TEXTURE, HAND_POINT, HAND_LINEAR };
+
 /* The arguments of a kernel are its buffers, the size of the problem, and a float. */
 struct hand_launch {
     const char *kernel;
     unsigned buffers[HAND_BUFFERS], n_buffers;
     uint32_t groups[2], local[2];
-    unsigned times; /* launches in a row, each behind the end of the one before */
+    unsigned times;            /* launches in a row, each behind the end of the one before */
+    enum hand_texture texture; /* the first buffer is the contents of a texture of n x n texels */
     struct {
         uint32_t n;
         float x;

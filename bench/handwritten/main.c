@@ -16,7 +16,15 @@
 #define SOFTENING 1e-3f
 
 /* Words of copies, rows of matrices, bodies, and words of sums: about 10 to 100 ms on two CPU cores. */
-enum { COPY_SIZE = 1 << 24, SGEMM_SIZE = 512, NBODY_SIZE = 4096, REDUCTION_SIZE = 1 << 24, REDUCTION_BLOCKS = 256, ROW_SIZE = 4096 };
+enum {
+    COPY_SIZE = 1 << 24,
+    SGEMM_SIZE = 512,
+    NBODY_SIZE = 4096,
+    REDUCTION_SIZE = 1 << 24,
+    REDUCTION_BLOCKS = 256,
+    ROW_SIZE = 4096,
+    TEXTURE_SIDE = 1024
+};
 
 static const char copy_ptx[] =
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry copy(.param .u64 in, .param .u64 out, .param .u32 n)\n{\n"
@@ -25,15 +33,29 @@ static const char copy_ptx[] =
     "cvta.to.global.u64 s,s; cvta.to.global.u64 t,t; mul.wide.u32 d,i,4; add.s64 s,s,d; ld.global.f32 w,[s]; add.s64 t,t,d;\n"
     "st.global.f32 [t],w;\nOUT: ret;\n}\n";
 
+/* As texture.comp. */
+#define FETCH "tex.2d.v4.f32.f32 {f4,f5,f6,f7},[d1,{f0,f1}];add.f32 f3,f3,f4;"
+#define RIGHT "add.f32 f0,f0,0f3F800000;"
+#define ROW FETCH RIGHT FETCH RIGHT FETCH RIGHT FETCH "sub.f32 f0,f0,0f40400000;add.f32 f1,f1,0f3F800000;\n"
+static const char texture_ptx[] =
+    ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry texture(.param .u64 in, .param .u64 out, .param .u32 n, .param .f32 "
+    "x)\n{\n"
+    ".reg .f32 f<8>; .reg .b32 r<6>; .reg .b64 d<4>;\nld.param.u64 d1,[in]; ld.param.u64 d0,[out]; ld.param.u32 r3,[n]; ld.param.f32 "
+    "f2,[x];\n"
+    "mov.u32 r4,%ctaid.x; mov.u32 r5,%tid.x; mad.lo.u32 r0,r4,32,r5; mov.u32 r4,%ctaid.y; mov.u32 r5,%tid.y; mad.lo.u32 r1,r4,8,r5;\n"
+    "mad.lo.u32 r4,r1,r3,r0; mul.wide.u32 d2,r4,4; add.u64 d3,d0,d2; cvt.rn.f32.u32 f0,r0; add.f32 f0,f0,f2;\n"
+    "cvt.rn.f32.u32 f1,r1; add.f32 f1,f1,f2; mov.f32 f3,0f00000000;\n" ROW ROW ROW ROW "st.global.f32 [d3],f3; ret;\n}\n";
+
 static const struct comparison {
     const char *hand, *cuda, *file; /* names of the kernels; a PTX file of the examples, or of this program */
     unsigned n;
     size_t words[HAND_BUFFERS]; /* the last is the result */
     unsigned groups[2], local[2];
     float x;
-    unsigned row; /* kernels of a graph, each behind the one before; 0: a single launch */
+    unsigned row;              /* kernels of a graph, each behind the one before; 0: a single launch */
+    enum hand_texture texture; /* the first buffer is that of a texture */
 } comparisons[] = {
-    {"copy", "copy", NULL, COPY_SIZE, {COPY_SIZE, COPY_SIZE}, {COPY_SIZE / BLOCK, 1}, {BLOCK, 1}, 0, 0},
+    {"copy", "copy", NULL, COPY_SIZE, {COPY_SIZE, COPY_SIZE}, {COPY_SIZE / BLOCK, 1}, {BLOCK, 1}, 0, 0, 0},
     {"sgemm",
      "matrix_multiply",
      "matrix_multiply",
@@ -42,11 +64,32 @@ static const struct comparison {
      {SGEMM_SIZE / 64, SGEMM_SIZE / 64},
      {16, 16},
      0,
+     0,
      0},
-    {"nbody", "nbody_f32", "nbody", NBODY_SIZE, {4 * NBODY_SIZE, 3 * NBODY_SIZE}, {NBODY_SIZE / BLOCK, 1}, {BLOCK, 1}, SOFTENING, 0},
-    {"reduction", "reduction", "reduction", REDUCTION_SIZE, {REDUCTION_SIZE, REDUCTION_BLOCKS}, {REDUCTION_BLOCKS, 1}, {BLOCK, 1}, 0, 0},
-    {"copy", "copy", NULL, ROW_SIZE, {ROW_SIZE, ROW_SIZE}, {ROW_SIZE / BLOCK, 1}, {BLOCK, 1}, 0, 10},
-    {"copy", "copy", NULL, ROW_SIZE, {ROW_SIZE, ROW_SIZE}, {ROW_SIZE / BLOCK, 1}, {BLOCK, 1}, 0, 1000},
+    {"nbody", "nbody_f32", "nbody", NBODY_SIZE, {4 * NBODY_SIZE, 3 * NBODY_SIZE}, {NBODY_SIZE / BLOCK, 1}, {BLOCK, 1}, SOFTENING, 0, 0},
+    {"reduction", "reduction", "reduction", REDUCTION_SIZE, {REDUCTION_SIZE, REDUCTION_BLOCKS}, {REDUCTION_BLOCKS, 1}, {BLOCK, 1}, 0, 0, 0},
+    {"copy", "copy", NULL, ROW_SIZE, {ROW_SIZE, ROW_SIZE}, {ROW_SIZE / BLOCK, 1}, {BLOCK, 1}, 0, 10, 0},
+    {"copy", "copy", NULL, ROW_SIZE, {ROW_SIZE, ROW_SIZE}, {ROW_SIZE / BLOCK, 1}, {BLOCK, 1}, 0, 1000, 0},
+    {"texture",
+     "texture",
+     NULL,
+     TEXTURE_SIDE,
+     {TEXTURE_SIDE * TEXTURE_SIDE, TEXTURE_SIDE *TEXTURE_SIDE},
+     {TEXTURE_SIDE / 32, TEXTURE_SIDE / 8},
+     {32, 8},
+     0.5f,
+     0,
+     HAND_POINT},
+    {"texture",
+     "texture",
+     NULL,
+     TEXTURE_SIDE,
+     {TEXTURE_SIDE * TEXTURE_SIDE, TEXTURE_SIDE *TEXTURE_SIDE},
+     {TEXTURE_SIDE / 32, TEXTURE_SIDE / 8},
+     {32, 8},
+     0.3f,
+     0,
+     HAND_LINEAR},
 };
 
 void hand_fail(const char *what, int code)
@@ -63,6 +106,8 @@ struct sides {
     CUdeviceptr memory[HAND_BUFFERS];
     unsigned n_buffers;
     CUgraphExec row; /* of a comparison with a row */
+    CUarray array;   /* of one with a texture */
+    CUtexObject texture;
 };
 
 static float *make_values(size_t n)
@@ -83,7 +128,7 @@ static void load(const struct comparison *c, const char *suffix, struct sides *o
     size_t size;
 
     snprintf(name, sizeof name, "ptx/%s%s", c->file ? c->file : "", suffix);
-    char *text = c->file ? example_read_file(example_beside(name), &size) : strdup(copy_ptx);
+    char *text = c->file ? example_read_file(example_beside(name), &size) : strdup(c->texture ? texture_ptx : copy_ptx);
     CHECK(cuModuleLoadData(&out->module, text));
     CHECK(cuModuleGetFunction(&out->function, out->module, c->cuda));
     free(text);
@@ -103,6 +148,25 @@ static void make_buffers(const struct comparison *c, const struct hand_api *api,
     }
 }
 
+static void make_texture(const struct comparison *c, struct sides *sides)
+{
+    const CUDA_ARRAY_DESCRIPTOR desc = {c->n, c->n, CU_AD_FORMAT_FLOAT, 1};
+    const CUDA_TEXTURE_DESC how = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP},
+                                   .filterMode = c->texture == HAND_LINEAR ? CU_TR_FILTER_MODE_LINEAR : CU_TR_FILTER_MODE_POINT};
+    CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_DEVICE,
+                          .srcDevice = sides->memory[0],
+                          .srcPitch = c->n * sizeof(float),
+                          .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                          .WidthInBytes = c->n * sizeof(float),
+                          .Height = c->n};
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+
+    CHECK(cuArrayCreate(&sides->array, &desc));
+    copy.dstArray = resource.res.array.hArray = sides->array;
+    CHECK(cuMemcpy2D(&copy));
+    CHECK(cuTexObjectCreate(&sides->texture, &resource, &how, NULL));
+}
+
 struct params {
     unsigned n;
     float x;
@@ -114,7 +178,7 @@ static void set_params(const struct comparison *c, struct sides *sides, struct p
     out->n = c->n;
     out->x = c->x;
     for (unsigned i = 0; i < sides->n_buffers; i++)
-        out->list[i] = &sides->memory[i];
+        out->list[i] = c->texture && !i ? (void *)&sides->texture : &sides->memory[i];
     out->list[sides->n_buffers] = &out->n;
     out->list[sides->n_buffers + 1] = &out->x;
 }
@@ -191,6 +255,7 @@ static bool compare(const struct comparison *c, const char *style, const char *s
                                  .groups = {c->groups[0], c->groups[1]},
                                  .local = {c->local[0], c->local[1]},
                                  .times = c->row ? c->row : 1,
+                                 .texture = c->texture,
                                  .scalars = {c->n, c->x}};
     double cuda = 1e30, hand = 1e30;
     struct sides sides = {0};
@@ -199,6 +264,8 @@ static bool compare(const struct comparison *c, const char *style, const char *s
     make_buffers(c, api, &sides, &launch);
     if (c->row)
         make_row(c, &sides);
+    if (c->texture)
+        make_texture(c, &sides);
     api->prepare(&launch);
     for (unsigned round = 0; round <= rounds; round++) {
         const double ours = time_cuda(c, &sides), theirs = time_hand(api);
@@ -208,15 +275,23 @@ static bool compare(const struct comparison *c, const char *style, const char *s
             hand = fmin(hand, theirs);
         }
     }
-    const double apart = difference(c, api, &sides, &launch);
-    printf("%4u x %-10s %-6s %10.3f ms, by hand %10.3f ms, ratio %6.3f%s\n", launch.times, c->hand, style, cuda * 1e-3, hand * 1e-3,
-           hand / cuda, apart > 1e-4 ? "  RESULTS DIFFER" : "");
+    const double apart = difference(c, api, &sides, &launch),
+                 allowed = c->texture == HAND_LINEAR ? 1.0 / 256 : 1e-4; /* a unit of the fraction */
+    printf("%4u x %-10s %-6s %10.3f ms, by hand %10.3f ms, ratio %6.3f%s\n", launch.times, c->hand,
+           c->texture == HAND_POINT    ? "point"
+           : c->texture == HAND_LINEAR ? "linear"
+                                       : style,
+           cuda * 1e-3, hand * 1e-3, hand / cuda, apart > allowed ? "  RESULTS DIFFER" : "");
     if (c->row)
         CHECK(cuGraphExecDestroy(sides.row));
+    if (c->texture) {
+        CHECK(cuTexObjectDestroy(sides.texture));
+        CHECK(cuArrayDestroy(sides.array));
+    }
     CHECK(cuModuleUnload(sides.module));
     for (unsigned i = 0; i < sides.n_buffers; i++)
         CHECK(cuMemFree(sides.memory[i]));
-    return apart <= 1e-4;
+    return apart <= allowed;
 }
 
 static const struct hand_api *api_of(const char *name)
@@ -250,6 +325,8 @@ int main(int argc, char **argv)
     printf("%s\n", name);
     for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++) {
         if (argc > 3 && strcmp(argv[3], comparisons[i].hand))
+            continue;
+        if (comparisons[i].texture && strcmp(api->name, "vulkan"))
             continue;
         if (HAVE_CLANG || !comparisons[i].file)
             agree &= compare(&comparisons[i], comparisons[i].file ? "clang" : "ptx", ".ptx", api, rounds);

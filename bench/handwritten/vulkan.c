@@ -28,6 +28,12 @@ static struct {
     void *mapped;
 } buffers[MAX_BUFFERS];
 static unsigned n_buffers;
+static struct { /* the texture of the prepared kernel, or zeros */
+    VkImage image;
+    VkDeviceMemory memory;
+    VkImageView view;
+    VkSampler sampler;
+} texture;
 static struct { /* the state of the prepared kernel */
     VkShaderModule module;
     VkDescriptorSetLayout set_layout;
@@ -74,9 +80,9 @@ static void open_vulkan(void)
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority};
     const VkDeviceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, .queueCreateInfoCount = 1, .pQueueCreateInfos = &queue_info};
-    const VkDescriptorPoolSize sizes = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 64};
+    const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 64}, {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 8}};
     const VkDescriptorPoolCreateInfo descriptor_info = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = 32, .poolSizeCount = 1, .pPoolSizes = &sizes};
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, .maxSets = 32, .poolSizeCount = 2, .pPoolSizes = sizes};
     const VkFenceCreateInfo fence_info = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
     VkCommandPoolCreateInfo pool_info = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
 
@@ -108,8 +114,9 @@ static uint32_t memory_type(uint32_t allowed)
 
 static unsigned make_buffer(const void *data, size_t size_bytes)
 {
-    const VkBufferCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = size_bytes, .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT};
+    const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+                                     .size = size_bytes,
+                                     .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT};
     VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
     VkMemoryRequirements needs;
     const unsigned b = n_buffers++;
@@ -132,15 +139,18 @@ static unsigned make_buffer(const void *data, size_t size_bytes)
 
 static void make_pipeline(const struct hand_launch *launch)
 {
-    VkDescriptorSetLayoutBinding bindings[HAND_BUFFERS];
+    VkDescriptorSetLayoutBinding bindings[HAND_BUFFERS + 1];
     const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof launch->scalars};
     char name[64];
     size_t size;
 
     for (uint32_t i = 0; i < launch->n_buffers; i++)
         bindings[i] = (VkDescriptorSetLayoutBinding){i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
-    const VkDescriptorSetLayoutCreateInfo set_info = {
-        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = launch->n_buffers, .pBindings = bindings};
+    bindings[launch->n_buffers] =
+        (VkDescriptorSetLayoutBinding){launch->n_buffers, VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
+    const VkDescriptorSetLayoutCreateInfo set_info = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+                                                      .bindingCount = launch->n_buffers + (launch->texture != HAND_NO_TEXTURE),
+                                                      .pBindings = bindings};
     must(vkCreateDescriptorSetLayout(device, &set_info, NULL, &current.set_layout), "vkCreateDescriptorSetLayout");
     const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                                .setLayoutCount = 1,
@@ -181,19 +191,137 @@ static void make_set(const struct hand_launch *launch)
 
         vkUpdateDescriptorSets(device, 1, &write, 0, NULL);
     }
+    if (launch->texture != HAND_NO_TEXTURE) {
+        const VkDescriptorImageInfo image = {texture.sampler, texture.view, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL};
+        const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                            .dstSet = current.set,
+                                            .dstBinding = launch->n_buffers,
+                                            .descriptorCount = 1,
+                                            .descriptorType = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
+                                            .pImageInfo = &image};
+
+        vkUpdateDescriptorSets(device, 1, &write, 0, NULL);
+    }
 }
 
-static void record(const struct hand_launch *launch)
+/* ---- textures ---- */
+
+static void make_image(uint32_t side)
+{
+    const VkImageCreateInfo info = {.sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+                                    .imageType = VK_IMAGE_TYPE_2D,
+                                    .format = VK_FORMAT_R32_SFLOAT,
+                                    .extent = {side, side, 1},
+                                    .mipLevels = 1,
+                                    .arrayLayers = 1,
+                                    .samples = VK_SAMPLE_COUNT_1_BIT,
+                                    .tiling = VK_IMAGE_TILING_OPTIMAL,
+                                    .usage = VK_IMAGE_USAGE_SAMPLED_BIT | VK_IMAGE_USAGE_TRANSFER_DST_BIT};
+    VkMemoryAllocateInfo allocate = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    VkMemoryRequirements needs;
+
+    must(vkCreateImage(device, &info, NULL, &texture.image), "vkCreateImage");
+    vkGetImageMemoryRequirements(device, texture.image, &needs);
+    allocate.allocationSize = needs.size;
+    allocate.memoryTypeIndex = (uint32_t)__builtin_ctz(needs.memoryTypeBits); /* drivers list the best one first */
+    must(vkAllocateMemory(device, &allocate, NULL, &texture.memory), "vkAllocateMemory");
+    must(vkBindImageMemory(device, texture.image, texture.memory, 0), "vkBindImageMemory");
+}
+
+static void make_view_and_sampler(enum hand_texture kind)
+{
+    const VkFilter filter = kind == HAND_LINEAR ? VK_FILTER_LINEAR : VK_FILTER_NEAREST;
+    const VkImageViewCreateInfo view = {.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO,
+                                        .image = texture.image,
+                                        .viewType = VK_IMAGE_VIEW_TYPE_2D,
+                                        .format = VK_FORMAT_R32_SFLOAT,
+                                        .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1}};
+    const VkSamplerCreateInfo sampler = {.sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO,
+                                         .magFilter = filter,
+                                         .minFilter = filter,
+                                         .addressModeU = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE,
+                                         .addressModeV = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE,
+                                         .unnormalizedCoordinates = VK_TRUE};
+
+    must(vkCreateImageView(device, &view, NULL, &texture.view), "vkCreateImageView");
+    must(vkCreateSampler(device, &sampler, NULL, &texture.sampler), "vkCreateSampler");
+}
+
+static void change_layout(VkImageLayout from, VkImageLayout to)
+{
+    const VkImageMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER,
+                                          .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
+                                          .dstAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_READ_BIT,
+                                          .oldLayout = from,
+                                          .newLayout = to,
+                                          .srcQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+                                          .dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED,
+                                          .image = texture.image,
+                                          .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1}};
+
+    vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, 0,
+                         0, NULL, 0, NULL, 1, &barrier);
+}
+
+static void record_upload(const struct hand_launch *launch)
+{
+    const uint32_t side = launch->scalars.n;
+    const VkBufferImageCopy whole = {.imageSubresource = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 0, 1}, .imageExtent = {side, side, 1}};
+
+    change_layout(VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL);
+    vkCmdCopyBufferToImage(commands, buffers[launch->buffers[0]].buffer, texture.image, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1, &whole);
+    change_layout(VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
+}
+
+static void forget_texture(void)
+{
+    vkDestroySampler(device, texture.sampler, NULL);
+    vkDestroyImageView(device, texture.view, NULL);
+    vkDestroyImage(device, texture.image, NULL);
+    vkFreeMemory(device, texture.memory, NULL);
+    memset(&texture, 0, sizeof texture);
+}
+
+/* ---- commands ---- */
+
+static void begin_commands(void)
 {
     const VkCommandBufferAllocateInfo info = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, .commandPool = pool, .commandBufferCount = 1};
     const VkCommandBufferBeginInfo begin = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
+
+    must(vkAllocateCommandBuffers(device, &info, &commands), "vkAllocateCommandBuffers");
+    must(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
+}
+
+static void run(void)
+{
+    const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
+
+    must(vkQueueSubmit(queue, 1, &submit, fence), "vkQueueSubmit");
+    must(vkWaitForFences(device, 1, &fence, VK_TRUE, UINT64_MAX), "vkWaitForFences");
+    must(vkResetFences(device, 1, &fence), "vkResetFences");
+}
+
+static void make_texture(const struct hand_launch *launch)
+{
+    make_image(launch->scalars.n);
+    make_view_and_sampler(launch->texture);
+    begin_commands();
+    record_upload(launch);
+    must(vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+    run();
+    vkFreeCommandBuffers(device, pool, 1, &commands);
+    commands = VK_NULL_HANDLE;
+}
+
+static void record(const struct hand_launch *launch)
+{
     const VkMemoryBarrier barrier = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                      .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT,
                                      .dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT};
 
-    must(vkAllocateCommandBuffers(device, &info, &commands), "vkAllocateCommandBuffers");
-    must(vkBeginCommandBuffer(commands, &begin), "vkBeginCommandBuffer");
+    begin_commands();
     vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, current.pipeline);
     vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, current.layout, 0, 1, &current.set, 0, NULL);
     vkCmdPushConstants(commands, current.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, sizeof launch->scalars, &launch->scalars);
@@ -214,23 +342,18 @@ static void forget_current(void)
     vkDestroyDescriptorSetLayout(device, current.set_layout, NULL);
     if (commands)
         vkFreeCommandBuffers(device, pool, 1, &commands);
+    commands = VK_NULL_HANDLE;
+    forget_texture();
 }
 
 static void prepare(const struct hand_launch *launch)
 {
     forget_current();
+    if (launch->texture != HAND_NO_TEXTURE)
+        make_texture(launch);
     make_pipeline(launch);
     make_set(launch);
     record(launch);
-}
-
-static void run(void)
-{
-    const VkSubmitInfo submit = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO, .commandBufferCount = 1, .pCommandBuffers = &commands};
-
-    must(vkQueueSubmit(queue, 1, &submit, fence), "vkQueueSubmit");
-    must(vkWaitForFences(device, 1, &fence, VK_TRUE, UINT64_MAX), "vkWaitForFences");
-    must(vkResetFences(device, 1, &fence), "vkResetFences");
 }
 
 static void read_buffer(unsigned buffer, void *data, size_t size_bytes)

@@ -175,8 +175,10 @@ struct ptx2spv_target {
                                 which takes less memory and time than to repeat them */
     uint8_t vectorizes;      /* OPENCL: the driver makes vectors of neighbouring threads, and loads and stores vectors if it sees that they
                                 access adjacent memory */
-    uint8_t reserved[6];     /* 0 */
-    uint8_t lockstep;        /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
+    uint8_t sampled_images;  /* VULKAN: kernels may read textures through images: see PTX2SPV_IMAGE_DESCRIPTORS */
+    uint8_t images_take_any_place; /* coordinates that are not numbers, infinite or huge are as good as any there */
+    uint8_t reserved[4];           /* 0 */
+    uint8_t lockstep; /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */
 };
@@ -325,6 +327,19 @@ struct ptx2spv_texture {            /* a record, of 1 KiB */
     uint32_t padding[54];
 };
 
+/* If the target has sampled_images an object may also be an image, and its handle says so. Kernels whose kernel_info.uses_images is 1 have
+ * descriptor set 0, whose binding 0 is an array of PTX2SPV_IMAGE_DESCRIPTORS combined images and samplers, all of them valid: two-dimensional
+ * images of one level, whose channels are floats, or integers without or with a sign. The record of the object, which other instructions
+ * use, is the same as without an image; the generation has these bits, the lower half of which is a number like any generation. */
+#define PTX2SPV_IMAGE_DESCRIPTORS 4096
+enum ptx2spv_image_channels { PTX2SPV_IMAGE_FLOAT, PTX2SPV_IMAGE_UNSIGNED, PTX2SPV_IMAGE_SIGNED };
+enum ptx2spv_image_generation {
+    PTX2SPV_IMAGE_DESCRIPTOR_SHIFT = 16, /* the number of its descriptor, of 12 bits */
+    PTX2SPV_IMAGE_NARROW_SHIFT = 28,     /* 1: places outside of [-16, 16] are the same as those at its ends */
+    PTX2SPV_IMAGE_CHANNELS_SHIFT = 29,   /* enum ptx2spv_image_channels, of 2 bits */
+    PTX2SPV_IMAGE_SHIFT = 31,            /* 1: it is an image */
+};
+
 /* A kernel compiled with options.cooperative has an additional parameter at kernel_info.grid_param_offset: the CUDA address of this
  * struct. If kernel_info.grid_thread_words is not 0, its blocks may end before they are complete, to wait for others: the kernel must
  * then be dispatched again, with everything else unchanged, until no block waits. The state of a block has PTX2SPV_GRID_HEADER_BYTES,
@@ -464,6 +479,7 @@ struct ptx2spv_kernel_info {
     uint8_t uses_barrier;
     uint8_t uses_fault;
     uint8_t uses_timer;       /* reads struct ptx2spv_timer */
+    uint8_t uses_images;      /* has the descriptors of textures */
     uint8_t shared_in_memory; /* see struct ptx2spv_slots; uses_shared is then 0 */
     uint8_t limits_grid;      /* a launch may have at most PTX2SPV_GRID_LIMIT threads in x, gridDim.x * blockDim.x */
     uint32_t static_shared_bytes;

@@ -3,6 +3,7 @@
 #include "image.h"
 #include "core/base/log.h"
 #include "queue.h"
+#include "texture_images.h"
 #include "virtual_memory.h"
 
 #define CT_CHANNEL "vulkan"
@@ -30,11 +31,18 @@ static CUresult device_open(unsigned index, struct ct_backend_device **out)
     return ct_vk_device_open(&instance->physical[index], &instance->infos[index], out);
 }
 
+static void memory_destroy(struct ct_memory *memory)
+{
+    if (memory)
+        ct_vk_textures_reclaim(memory->device);
+    ct_vk_memory_destroy(memory);
+}
+
 static const struct ct_memory_calls memory_calls = {
     .info = ct_vk_memory_info,
     .create = ct_vk_memory_create,
     .import_host = ct_vk_memory_import_host,
-    .destroy = ct_vk_memory_destroy,
+    .destroy = memory_destroy,
 };
 
 static const struct ct_sharing_calls sharing_calls = {
@@ -60,6 +68,9 @@ static const struct ct_image_calls image_calls = {
     .destroy = ct_vk_image_destroy,
     .level = ct_vk_image_level,
     .bind = ct_vk_image_bind,
+    .sampled_layout = ct_vk_sampled_layout,
+    .sampled_create = ct_vk_sampled_create,
+    .sampled_destroy = ct_vk_sampled_destroy,
 };
 
 static const struct ct_kernel_calls kernel_calls = {

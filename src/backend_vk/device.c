@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "driver_leaks.h"
 #include "queue.h"
+#include "texture_images.h"
 
 #include <stdlib.h>
 
@@ -114,6 +115,8 @@ static CUresult init_compiler(struct ct_backend_device *device, enum queues want
     device->sparse_lock = &device->own_lock;
     if (device->physical->uses_file && (r = ct_memory_file_open(&device->file)) != CUDA_SUCCESS)
         return r;
+    if (device->info->target.sampled_images && (r = ct_vk_textures_create_layout(device)) != CUDA_SUCCESS)
+        return r;
     return create_pipeline_cache(device);
 }
 
@@ -176,8 +179,12 @@ void ct_vk_device_close(struct ct_backend_device *device)
 {
     if (!device)
         return;
+    if (device->destroy_textures)
+        device->destroy_textures(device);
     ct_vk_scheduler_destroy(device->scheduler);
     ct_vk_timestamp_pool_destroy(device->timestamps);
+    if (device->texture_layout)
+        device->vk.vkDestroyDescriptorSetLayout(device->handle, device->texture_layout, NULL);
     if (device->pipeline_cache)
         device->vk.vkDestroyPipelineCache(device->handle, device->pipeline_cache, NULL);
     ct_vk_timeline_semaphore_release_locked(

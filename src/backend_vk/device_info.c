@@ -392,6 +392,23 @@ static void fill_capabilities(const struct ct_vk_physical *physical, const struc
     info->opaque_images = true;
 }
 
+/* Whether kernels can read textures through descriptors that change while other work runs. */
+static bool has_texture_descriptors(const struct ct_vk_physical *physical, const struct properties *properties)
+{
+    const VkPhysicalDeviceVulkan12Features *v12 = &physical->features.v12;
+    const VkPhysicalDeviceVulkan12Properties *most = &properties->v12;
+    const uint32_t limits[] = {most->maxPerStageDescriptorUpdateAfterBindSamplers, most->maxPerStageDescriptorUpdateAfterBindSampledImages,
+                               most->maxDescriptorSetUpdateAfterBindSamplers, most->maxDescriptorSetUpdateAfterBindSampledImages,
+                               most->maxPerStageUpdateAfterBindResources};
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i] < PTX2SPV_IMAGE_DESCRIPTORS)
+            return false;
+    return physical->features.core.features.shaderSampledImageArrayDynamicIndexing && v12->shaderSampledImageArrayNonUniformIndexing &&
+           v12->descriptorBindingSampledImageUpdateAfterBind && v12->descriptorBindingUpdateUnusedWhilePending &&
+           v12->descriptorBindingPartiallyBound && properties->core.properties.limits.subTexelPrecisionBits >= 8;
+}
+
 static void fill_physical(const struct properties *properties, struct ct_vk_physical *out)
 {
     const VkPhysicalDeviceVulkan13Properties *v13 = &properties->v13;
@@ -449,6 +466,9 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);
     out_info->unproven_warps = !driver->warps;
+    out_info->target.sampled_images = has_texture_descriptors(out, &properties);
+    out_info->target.images_take_any_place = out_info->driver_id == CT_DRIVER_NVIDIA; /* its texture units are CUDA's */
+    out_info->exact_normalized = out_info->driver_id == CT_DRIVER_NVIDIA;
     find_sparse_family(&families, out);
     find_refresh_family(&families, out);
     out_info->sparse_images = out_info->sparse && out->has_sparse_family && out->features.core.features.sparseResidencyImage2D;

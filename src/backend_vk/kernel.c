@@ -2,6 +2,7 @@
 /* A kernel on a device: its shader module, and pipelines (variants) for the sets of specialization constants that were launched last. */
 #include "pipeline_cache.h"
 #include "queue.h"
+#include "texture_images.h"
 #include "variants.h"
 
 #include "core/base/log.h"
@@ -45,13 +46,24 @@ static CUresult create_layout(struct ct_kernel_image *kernel)
 {
     struct ct_backend_device *device = kernel->device;
     const VkPushConstantRange range = {.stageFlags = VK_SHADER_STAGE_COMPUTE_BIT, .size = kernel->push_bytes};
-    const VkPipelineLayoutCreateInfo info = {
-        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO, .pushConstantRangeCount = 1, .pPushConstantRanges = &range};
+    const VkPipelineLayoutCreateInfo info = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                             .pushConstantRangeCount = 1,
+                                             .pPushConstantRanges = &range,
+                                             .setLayoutCount = kernel->info.uses_images ? 1 : 0,
+                                             .pSetLayouts = &device->texture_layout};
 
     if (kernel->push_bytes > device->info->target.push_constant_bytes)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s: %u bytes of push constants, the device has %u", kernel->name, kernel->push_bytes,
                        device->info->target.push_constant_bytes);
     return ct_vk_result(device->vk.vkCreatePipelineLayout(device->handle, &info, NULL, &kernel->layout), "vkCreatePipelineLayout");
+}
+
+/* The set of descriptors exists before the first launch, which holds locks. A device that only compiles has none. */
+static CUresult prepare_textures(const struct ct_kernel_image *kernel)
+{
+    VkDescriptorSet set;
+
+    return kernel->info.uses_images && kernel->device->scheduler ? ct_vk_textures_set(kernel->device, &set) : CUDA_SUCCESS;
 }
 
 CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *source,
@@ -71,8 +83,8 @@ CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name,
         kernel->push_bytes += (source->info.param_bytes + 3) & ~3u;
     if (!(kernel->name = strdup(name)))
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "name of a kernel");
-    else if ((r = create_layout(kernel)) == CUDA_SUCCESS)
-        r = create_module(kernel, source);
+    else if ((r = create_layout(kernel)) == CUDA_SUCCESS && (r = create_module(kernel, source)) == CUDA_SUCCESS)
+        r = prepare_textures(kernel);
     if (r != CUDA_SUCCESS) {
         ct_vk_kernel_destroy(kernel);
         return r;
@@ -302,7 +314,8 @@ CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, struct
     return CUDA_SUCCESS;
 }
 
-struct ct_vk_pipeline ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant)
+CUresult ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant, struct ct_vk_pipeline *out)
 {
-    return (struct ct_vk_pipeline){variant->pipeline, kernel->layout, kernel->push_bytes};
+    *out = (struct ct_vk_pipeline){variant->pipeline, kernel->layout, kernel->push_bytes, VK_NULL_HANDLE};
+    return kernel->info.uses_images ? ct_vk_textures_set(kernel->device, &out->textures) : CUDA_SUCCESS;
 }

@@ -21,7 +21,9 @@ struct ct_vk_piece {
     uint64_t charged_bytes; /* counted in device->heap_used[heap] */
     uint32_t heap;
     uint32_t type;
-    bool exportable; /* to other processes */
+    bool exportable;                              /* to other processes */
+    uint64_t handle_bytes;                        /* of `handle` */
+    VkExternalMemoryHandleTypeFlags handle_types; /* as which it was imported or can be exported */
 };
 
 struct ct_vk_piece_plan {

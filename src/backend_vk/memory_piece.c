@@ -173,6 +173,8 @@ static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_pi
         return r;
     piece->type = info.memoryTypeIndex;
     piece->exportable = plan->exportable;
+    piece->handle_bytes = info.allocationSize;
+    piece->handle_types = plan->exportable ? device->physical->export_types : plan->import_type;
     piece->heap = types->memoryTypes[info.memoryTypeIndex].heapIndex;
     piece->charged_bytes = plan->import_type ? 0 : info.allocationSize;
     atomic_fetch_add_explicit(&device->heap_used[piece->heap], piece->charged_bytes, memory_order_relaxed);

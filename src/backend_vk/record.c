@@ -250,6 +250,13 @@ static void fill_push_constants(const struct ct_launch *launch, struct dispatch 
         memcpy(dispatch->push + PTX2SPV_PARAMS_OFFSET, launch->params, info->param_bytes);
 }
 
+static void bind_textures(const struct dispatch *dispatch)
+{
+    if (dispatch->pipeline.textures)
+        dispatch->device->vk.vkCmdBindDescriptorSets(dispatch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline.layout, 0, 1,
+                                                     &dispatch->pipeline.textures, 0, NULL);
+}
+
 static void bind(const struct dispatch *dispatch)
 {
     const struct ct_backend_device *device = dispatch->device;
@@ -257,6 +264,7 @@ static void bind(const struct dispatch *dispatch)
     device->vk.vkCmdBindPipeline(dispatch->commands, VK_PIPELINE_BIND_POINT_COMPUTE, dispatch->pipeline.handle);
     device->vk.vkCmdPushConstants(dispatch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
                                   dispatch->pipeline.push_bytes, dispatch->push);
+    bind_textures(dispatch);
 }
 
 /* The same without what is bound already. */
@@ -275,6 +283,8 @@ static void bind_changes(const struct dispatch *dispatch)
     if (first < end)
         dispatch->device->vk.vkCmdPushConstants(dispatch->commands, dispatch->pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, first,
                                                 end - first, dispatch->push + first);
+    if (bound->pipeline.layout != dispatch->pipeline.layout)
+        bind_textures(dispatch);
     bound->pipeline = dispatch->pipeline;
     memcpy(bound->push, dispatch->push, dispatch->pipeline.push_bytes);
 }
@@ -384,9 +394,10 @@ CUresult ct_vk_kernel_prepare(const struct ct_launch *launch, struct ct_kernel_v
 static CUresult launch_variant(struct ct_queue *queue, const struct ct_launch *launch, struct ct_kernel_variant *variant)
 {
     struct dispatch dispatch;
-    CUresult r;
+    CUresult r = ct_vk_kernel_pipeline(launch->kernel, variant, &dispatch.pipeline);
 
-    dispatch.pipeline = ct_vk_kernel_pipeline(launch->kernel, variant);
+    if (r != CUDA_SUCCESS)
+        return r;
     dispatch.variant = variant;
     dispatch.device = queue->device;
     dispatch.queue = queue;
@@ -418,8 +429,10 @@ CUresult ct_vk_record_launch(struct ct_backend_device *device, VkCommandBuffer c
                              struct ct_vk_bound *bound)
 {
     struct dispatch dispatch;
+    CUresult r = ct_vk_kernel_pipeline(launch->kernel, launch->variant, &dispatch.pipeline);
 
-    dispatch.pipeline = ct_vk_kernel_pipeline(launch->kernel, launch->variant);
+    if (r != CUDA_SUCCESS)
+        return r;
     dispatch.device = device;
     dispatch.queue = NULL;
     dispatch.commands = commands;

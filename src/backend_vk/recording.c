@@ -69,7 +69,7 @@ CUresult ct_vk_recording_launch(struct ct_recording *recording, const struct ct_
     return r == CUDA_SUCCESS ? ct_vk_record_launch(recording->device, recording->commands, &placed, recording->bound) : r;
 }
 
-/* There are only launches, which access memory by addresses. */
+/* There are only launches, which access memory by addresses, and textures by images. */
 void ct_vk_recording_barrier(struct ct_recording *recording)
 {
     const VkMemoryBarrier2 barrier = {
@@ -77,7 +77,8 @@ void ct_vk_recording_barrier(struct ct_recording *recording)
         .srcStageMask = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
         .srcAccessMask = VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT,
         .dstStageMask = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,
-        .dstAccessMask = VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_SHADER_STORAGE_READ_BIT,
+        .dstAccessMask = VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_SHADER_STORAGE_READ_BIT |
+                         (recording->device->textures ? VK_ACCESS_2_SHADER_SAMPLED_READ_BIT : 0),
     };
     const VkDependencyInfo info = {.sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .memoryBarrierCount = 1, .pMemoryBarriers = &barrier};
 

@@ -108,6 +108,7 @@ CUresult ct_vk_result(VkResult result, const char *call);
 struct ct_vk_timeline_semaphore; /* queue.h */
 struct ct_vk_scheduler;          /* the same */
 struct ct_vk_timestamp_pool;     /* timestamp.c */
+struct ct_vk_textures;           /* texture_images.c */
 
 struct ct_backend_device {
     const struct ct_vk_physical *physical; /* borrowed, with the lifetime of the process */
@@ -129,7 +130,10 @@ struct ct_backend_device {
     atomic_bool given_up; /* see device_loss.c */
     struct ct_vk_scheduler *scheduler;
     struct ct_vk_timestamp_pool *timestamps;
-    struct ct_memory_file file; /* CPU devices: the pages of their memory */
+    VkDescriptorSetLayout texture_layout;                       /* exists if target.sampled_images */
+    _Atomic(struct ct_vk_textures *) textures;                  /* NULL until it is needed */
+    void (*destroy_textures)(struct ct_backend_device *device); /* set with them: their file is above device.c */
+    struct ct_memory_file file;                                 /* CPU devices: the pages of their memory */
     /* The device node that descriptors of exported memory refer to; 0: unknown. relaxed: the value never changes once known. */
     atomic_uint_fast64_t export_node;
 };
@@ -166,6 +170,7 @@ struct ct_vk_pipeline {
     VkPipeline handle;
     VkPipelineLayout layout;
     uint32_t push_bytes;
+    VkDescriptorSet textures; /* VK_NULL_HANDLE: the kernel reads no images */
 };
 
 CUresult ct_vk_kernel_create(struct ct_backend_device *device, const char *name, const struct ptx2spv_kernel *kernel,
@@ -176,7 +181,7 @@ void ct_vk_kernel_destroy(struct ct_kernel_image *kernel);
 CUresult ct_vk_kernel_variant(const struct ct_launch *launch, bool split, struct ct_kernel_variant **out);
 /* OUT_OF_MEMORY: the driver could not map the memory that it may need to compile or run a kernel (setrlimit). */
 CUresult ct_vk_check_room(const struct ct_backend_device *device);
-struct ct_vk_pipeline ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant);
+CUresult ct_vk_kernel_pipeline(const struct ct_kernel_image *kernel, const struct ct_kernel_variant *variant, struct ct_vk_pipeline *out);
 const struct ptx2spv_kernel_info *ct_vk_kernel_info(const struct ct_kernel_image *kernel);
 const struct ct_backend_device *ct_vk_kernel_device(const struct ct_kernel_image *kernel);
 

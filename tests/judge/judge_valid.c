@@ -24,7 +24,8 @@ static const struct kind {
     {"vulkan-cpu", /* lavapipe */
      {ALL_WORKAROUNDS, .dialect = PTX2SPV_VULKAN, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .push_constant_bytes = 256,
       .shared_bytes = 32768, .max_block_threads = 1024, ALL_WIDTHS, .float16 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1,
-      .keeps_subnormals32 = 1, .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .vectors = PTX2SPV_VECTORS_SPLIT}},
+      .keeps_subnormals32 = 1, .exact_div32 = 1, .exact_div64 = 1, .exact_sqrt32 = 1, .exact_sqrt64 = 1, .vectors = PTX2SPV_VECTORS_SPLIT,
+      .sampled_images = 1}},
     {"vulkan-gpu", /* NVIDIA's driver, without maximal reconvergence, which Debian 12's spirv-val does not support */
      {ALL_WORKAROUNDS,
       .dialect = PTX2SPV_VULKAN,
@@ -50,7 +51,9 @@ static const struct kind {
       .signed_zero_inf_nan64 = 1,
       .fma32_flushes = 1,
       .guards_fma32 = 1,
-      .refined_sqrt32 = 1}},
+      .refined_sqrt32 = 1,
+      .sampled_images = 1,
+      .images_take_any_place = 1}},
     {"vulkan-mask", /* RADV with 64 lanes */
      {ALL_WORKAROUNDS, .dialect = PTX2SPV_VULKAN, .pointer_rule = PTX2SPV_POINTER_OR, .pointer_mask = UINT64_C(0xffff800000000000),
       .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 64, .push_constant_bytes = 256, .shared_bytes = 65536, .max_block_threads = 1024,

@@ -3,7 +3,7 @@
  * pipelines. */
 #include "judge.h"
 
-#include "backend_vk/vk.h"
+#include "backend_vk/variants.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static enum verdict compile(struct judge *judge, const struct exhibit *exhibit, 
                                                  .dynamic_shared_bytes = exhibit->dynamic_shared_bytes},
                              false, &variant);
     if (r == CUDA_SUCCESS && vulkan->device->capture_statistics)
-        read_statistics(vulkan->device, ct_vk_kernel_pipeline(image, variant).handle, out);
+        read_statistics(vulkan->device, variant->pipeline, out);
     else if (r != CUDA_SUCCESS)
         snprintf(why, why_size, "the pipeline gives error %d", (int)r);
     ct_vk_kernel_destroy(image);

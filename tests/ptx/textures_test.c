@@ -7,9 +7,11 @@
 #include <cuttle/ptx2spv.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <spirv/unified1/spirv.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,10 +41,27 @@ static const struct ptx2spv_target targets[] = {
      .storage8 = 1,
      .storage16 = 1,
      .atomic_int64_global = 1}, /* without 64-bit floats */
+    {.dialect = PTX2SPV_VULKAN,
+     .warp_form = PTX2SPV_WARP_NATIVE,
+     .subgroup_size = 32,
+     .push_constant_bytes = 256,
+     .shared_bytes = 49152,
+     .max_block_threads = 1024,
+     .float64 = 1,
+     .int64 = 1,
+     .int16 = 1,
+     .int8 = 1,
+     .storage8 = 1,
+     .storage16 = 1,
+     .memory_model_device_scope = 1,
+     .atomic_int64_global = 1,
+     .sampled_images = 1},
 };
+enum { TARGET_WITH_IMAGES = 2 };
 
 struct message {
     char text[256];
+    bool uses_images, has_varying_index; /* of a kernel that compiles */
 };
 
 static void keep(void *user, const struct ptx2spv_diagnostic *diagnostic)
@@ -50,6 +69,14 @@ static void keep(void *user, const struct ptx2spv_diagnostic *diagnostic)
     struct message *message = user;
 
     snprintf(message->text, sizeof message->text, "%.200s", diagnostic->text);
+}
+
+static bool has_decoration(const struct ptx2spv_kernel *kernel, uint32_t decoration)
+{
+    for (size_t at = 5; at < kernel->n_words; at += kernel->words[at] >> 16)
+        if ((kernel->words[at] & 0xffff) == SpvOpDecorate && kernel->words[at + 2] == decoration)
+            return true;
+    return false;
 }
 
 /* Compiles a kernel with one instruction for a target. The registers: f<8>, r<8>, h<4> of 16 bits, d<4> of 64, p; d1 is a handle. */
@@ -75,6 +102,8 @@ static enum ptx2spv_status compile(const char *instruction, const struct ptx2spv
         return status;
     status = ptx2spv_kernel_compile(module, 0, target, &options, &kernel);
     if (status == PTX2SPV_OK) {
+        why->uses_images = kernel.info.uses_images;
+        why->has_varying_index = has_decoration(&kernel, SpvDecorationNonUniform);
         if (!spirv_check(kernel.words, kernel.n_words, why->text, sizeof why->text))
             status = PTX2SPV_INTERNAL;
         ptx2spv_kernel_finish(&kernel);
@@ -314,6 +343,42 @@ static void other_words_are_refused(void **state)
     expect_all(refused, sizeof refused / sizeof *refused, PTX2SPV_UNSUPPORTED);
 }
 
+/* Only kernels with instructions that may read an image have descriptors, and only where the device has them. */
+static void planes_may_be_images(void **state)
+{
+    static const struct {
+        const char *instruction;
+        bool image, varies; /* varies: the object may differ between lanes */
+    } rows[] = {
+        {"tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", true, false},
+        {"tex.2d.v4.u32.f32 {r0,r1,r2,r3},[d1,{f0,f1}];", true, false},
+        {"tex.2d.v4.s32.f32 {r0,r1,r2,r3},[d1,{f0,f1}];tex.2d.v4.f32.f32 {f0,f1,f2,f3},[t,{f0,f1}];", true, false},
+        {"tex.2d.v2.f16x2.f32 {r0,r1},[d1,{f0,f1}];", true, false},
+        {"tex.level.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],f2;", true, false},
+        {"tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{f1,f2},{f2,f3};", true, false},
+        {"add.u64 d1,d1,8;tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", true, false},
+        {"ld.global.u64 d2,[d0];tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d2,{f0,f1}];", true, true},
+        {"mul.wide.u32 d2,r0,8;add.u64 d2,d2,d1;tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d2,{f0,f1}];", true, true},
+        {"setp.eq.u32 p,r0,3;@p add.u64 d1,d1,8;tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", true, true},
+        {"tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{r4,r5};", false, false},
+        {"tex.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}];", false, false},
+        {"tex.3d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f2}];", false, false},
+        {"tld4.r.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", false, false},
+        {"txq.width.b32 r0,[d1];", false, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int t = 0; t <= TARGET_WITH_IMAGES; t++) {
+            struct message why;
+
+            if (compile(rows[i].instruction, &targets[t], &why) != PTX2SPV_OK)
+                fail_msg("%s: %s", rows[i].instruction, why.text);
+            assert_int_equal(why.uses_images, rows[i].image && t == TARGET_WITH_IMAGES);
+            assert_int_equal(why.has_varying_index, rows[i].varies && t == TARGET_WITH_IMAGES);
+        }
+}
+
 static void bad_operands_are_invalid(void **state)
 {
     static const char *const invalid[] = {
@@ -333,7 +398,7 @@ int main(void)
         cmocka_unit_test(textures_compile),         cmocka_unit_test(optional_operands_compile), cmocka_unit_test(halves_compile),
         cmocka_unit_test(samples_compile),          cmocka_unit_test(other_words_are_refused),   cmocka_unit_test(surfaces_compile),
         cmocka_unit_test(queries_compile),          cmocka_unit_test(references_compile),        cmocka_unit_test(other_forms_are_refused),
-        cmocka_unit_test(bad_operands_are_invalid),
+        cmocka_unit_test(bad_operands_are_invalid), cmocka_unit_test(planes_may_be_images),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

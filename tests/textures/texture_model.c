@@ -137,6 +137,7 @@ static int address(int i, int size, CUaddress_mode mode)
 struct axis {
     int low, high;
     double fraction; /* weight of `high` */
+    int before;      /* the texel before `low` if a position one unit of the fraction below has a part of it; else `low` */
 };
 
 /* The two texels beside a position in texels, and whether the position is uncertain. */
@@ -153,6 +154,7 @@ static struct axis place_axis(const struct model *model, double position, int si
     axis.fraction = model->linear ? position - low : 0;
     axis.low = address((int)low, size, mode);
     axis.high = address((int)low + 1, size, mode);
+    axis.before = model->linear && axis.fraction == 0 && mode != BEYOND ? address((int)low - 1, size, mode) : axis.low;
     return axis;
 }
 
@@ -238,6 +240,12 @@ static double filter_precision(const struct model *model, double magnitude)
     return is_normalized(model) ? 1.0 / 32768 : 2e-6 * magnitude;
 }
 
+/* The texels along an axis that a position has a part of, or may have within the tolerance. */
+static int pick(const struct axis *axis, unsigned which)
+{
+    return which == 0 ? axis->low : which == 1 ? axis->high : axis->before;
+}
+
 static struct model_result fetch_level(const struct model *model, const struct model_place *place, unsigned level)
 {
     const int width = (int)model->levels[level].width, height = (int)model->levels[level].height, depth = (int)model->levels[level].depth;
@@ -261,9 +269,9 @@ static struct model_result fetch_level(const struct model *model, const struct m
     if (model->geometry == MODEL_3D)
         z = place_axis(model, (scaled ? place->z * depth : place->z) + place->offset[2], depth, mode, scaled, &out.is_uncertain);
     else if (is_cube(model))
-        z.low = z.high = face + 6 * (model->geometry == MODEL_CUBE_LAYERED ? clamp_layer(place->layer, depth / 6) : 0);
+        z.low = z.high = z.before = face + 6 * (model->geometry == MODEL_CUBE_LAYERED ? clamp_layer(place->layer, depth / 6) : 0);
     else if (model->geometry != MODEL_1D && model->geometry != MODEL_2D)
-        z.low = z.high = clamp_layer(place->layer, depth);
+        z.low = z.high = z.before = clamp_layer(place->layer, depth);
     for (unsigned c = 0; c < 4; c++) {
         double sum = 0, least = INFINITY, most = -INFINITY;
 
@@ -275,6 +283,13 @@ static struct model_result fetch_level(const struct model *model, const struct m
                 (k & 1 ? x.fraction : 1 - x.fraction) * (k & 2 ? y.fraction : 1 - y.fraction) * (k & 4 ? z.fraction : 1 - z.fraction);
 
             sum += weight * value;
+            least = fmin(least, value);
+            most = fmax(most, value);
+        }
+        for (unsigned k = 0; k < 27 && !seamless; k++) {
+            const int i = pick(&x, k % 3), j = pick(&y, k / 3 % 3);
+            const double value = texel(model, level, i, j, pick(&z, k / 9), c);
+
             least = fmin(least, value);
             most = fmax(most, value);
         }

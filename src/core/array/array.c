@@ -96,6 +96,26 @@ static uint64_t total_bytes(const struct ct_array_group *group)
     return bytes;
 }
 
+/* Gives a plane the layout of the image that may be its texture (core/texture/texture_image.c). *out_bytes: the size of that image; 0: there
+ * is none. */
+static void take_image_layout(struct ct_array_group *group, uint64_t *out_bytes)
+{
+    const struct ct_context *context = group->context;
+    struct ct_array *array = &group->levels[0];
+    struct ct_texels *texels = &array->texels;
+    uint64_t row_bytes, bytes;
+
+    *out_bytes = 0;
+    if (!context->device->info.target.sampled_images || group->is_mipmapped || texels->shape != CT_IMAGE_2D || array->desc.Depth ||
+        context->backend->images->sampled_layout(context->backend_device, texels->texel_bytes, (uint32_t)array->desc.Width,
+                                                 (uint32_t)array->desc.Height, &row_bytes, &bytes) != CUDA_SUCCESS ||
+        row_bytes % texels->texel_bytes)
+        return;
+    texels->row_bytes = row_bytes;
+    texels->slice_bytes = row_bytes * array->desc.Height;
+    *out_bytes = bytes;
+}
+
 static CUresult make_image(struct ct_array_group *group, const struct ct_image_request *request)
 {
     struct ct_context *context = group->context;
@@ -108,9 +128,12 @@ static CUresult make_image(struct ct_array_group *group, const struct ct_image_r
 
 static CUresult make_plain(struct ct_array_group *group)
 {
-    CUresult r = ct_backing_create_device(group->context, total_bytes(group), LEVEL_ALIGN, &group->backing);
-    uint64_t offset = 0;
+    uint64_t offset = 0, image_bytes, bytes;
+    CUresult r;
 
+    take_image_layout(group, &image_bytes);
+    bytes = total_bytes(group);
+    r = ct_backing_create_device(group->context, bytes > image_bytes ? bytes : image_bytes, LEVEL_ALIGN, &group->backing);
     for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++) {
         struct ct_place *base = &group->levels[i].base;
 
@@ -246,7 +269,7 @@ CUresult ct_array_locate(const struct ct_array *array, const struct ct_array_box
     if ((box->x_bytes | box->width_bytes) & (texels->texel_bytes - 1))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %llu are not whole elements of an array, which have %u bytes",
                        (unsigned long long)box->width_bytes, (unsigned long long)box->x_bytes, texels->texel_bytes);
-    if (!is_within(box->x_bytes, box->width_bytes, texels->row_bytes) ||
+    if (!is_within(box->x_bytes, box->width_bytes, array->desc.Width * texels->texel_bytes) ||
         !is_within(box->y, box->height, texels->slice_bytes / texels->row_bytes) || !is_within(box->z, box->depth, array->slices))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy exceeds an array of %zu x %zu x %zu", array->desc.Width, array->desc.Height,
                        array->desc.Depth);

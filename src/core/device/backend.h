@@ -104,7 +104,8 @@ struct ct_device_info {
     bool driver_pages;             /* CT_VIRTUAL_PAGES: the driver allocates shared pages, so that it can import them in other processes */
     struct ct_image_limits images; /* limits of CUDA arrays */
     bool sparse_images;            /* memory from physical_create can be bound to images after their creation */
-    bool opaque_images; /* imported arrays, and those whose memory is bound later, are images of the backend (struct ct_image_calls) */
+    bool exact_normalized; /* through images, integers that are read as floats are exact, and filtered with the precision of floats */
+    bool opaque_images;    /* imported arrays, and those whose memory is bound later, are images of the backend (struct ct_image_calls) */
     /* CPU devices: the beginning of the file name of the library whose threads execute kernels; NULL: unknown. shared_threads: the
      * application may use this library, too, so only its faults in code that belongs to no file are faults of kernels. */
     const char *thread_library;
@@ -250,6 +251,18 @@ struct ct_copy_region { /* in bytes: `slices` slices of `rows` rows of `row_byte
     uint64_t slices, dst_slice, src_slice;
 };
 
+/* A texture that kernels read through an image (PTX2SPV_IMAGE_DESCRIPTORS) over rows of texels in plain memory. */
+struct ct_sampled_request {
+    struct ct_memory *memory; /* without texels */
+    uint64_t offset, row_bytes;
+    uint32_t width, height;
+    enum ptx2spv_texel texel;
+    uint32_t channels, texel_bytes;
+    bool normalized_values, normalized_coordinates, linear; /* as enum ptx2spv_texture_flag */
+    enum ptx2spv_texture_address address[2];                /* BORDER: its colour is 0 */
+};
+struct ct_sampled;
+
 struct ct_kernel_image;   /* a compiled kernel on a device, with its pipeline variants */
 struct ct_kernel_variant; /* the variant of a kernel image for one launch shape */
 struct ct_queue;
@@ -335,6 +348,15 @@ struct ct_image_calls {
     struct ct_memory *(*level)(struct ct_texel_image *image, uint32_t level);
     /* Complete on return; no work uses these tiles. NOT_SUPPORTED: this memory cannot be bound to images. */
     CUresult (*bind)(struct ct_texel_image *image, const struct ct_tile_bind *binds, unsigned count);
+
+    /* The next three require target.sampled_images, else they are NULL or not called. The distance of rows and the size that an image of
+     * such texels has. NOT_SUPPORTED: there are no such images. */
+    CUresult (*sampled_layout)(struct ct_backend_device *device, uint32_t texel_bytes, uint32_t width, uint32_t height,
+                               uint64_t *out_row_bytes, uint64_t *out_bytes);
+    /* *out_descriptor: its number. NOT_SUPPORTED: the device has no image of this kind over this memory. */
+    CUresult (*sampled_create)(struct ct_backend_device *device, const struct ct_sampled_request *request, struct ct_sampled **out,
+                               uint32_t *out_descriptor);
+    void (*sampled_destroy)(struct ct_sampled *sampled); /* kernels may still use it; takes NULL. The memory may be freed first */
 };
 
 /* Kernels. */

@@ -2,6 +2,7 @@
 #include "texture_object.h"
 
 #include "core/base/log.h"
+#include "texture_image.h"
 #include "texture_record.h"
 
 #include <stddef.h>
@@ -46,7 +47,10 @@ CUresult ct_texture_object_create(struct ct_context *context, const CUDA_RESOURC
         return r;
     if (view)
         object.view = *view;
-    return ct_texture_publish(context, &object, &record, out);
+    ct_texture_image_create(context, resource, &record, &object);
+    if ((r = ct_texture_publish(context, &object, &record, out)) != CUDA_SUCCESS && object.image)
+        context->backend->images->sampled_destroy(object.image);
+    return r;
 }
 
 CUresult ct_surface_object_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, CUsurfObject *out)

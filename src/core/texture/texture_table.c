@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directory and the chunks of records are device memory; a chunk is allocated when its first slot is used, and kept. A handle has the
- * number of its slot and the slot's generation, which kernels compare with the record's, so handles of destroyed objects lead nowhere.
+ * number of its slot and the slot's generation, which kernels compare with the record's, so handles of destroyed objects lead nowhere. The
+ * generation of an image has half of the bits of the slot's and says how kernels find the image (enum ptx2spv_image_generation).
  * The lock guards the slots only: records are written without it, by the thread that owns the slot at that time. */
 #include "texture_table.h"
 
@@ -21,7 +22,8 @@ enum slot_state { SLOT_FREE, SLOT_OWNED /* by a thread that creates or destroys 
 
 struct slot {
     enum slot_state state;
-    uint32_t generation, next_free;
+    uint32_t uses, next_free; /* uses: a number that each object in the slot gets another one of */
+    uint32_t generation;      /* of the object, from its number and its image */
     struct ct_texture texture;
 };
 
@@ -37,6 +39,9 @@ struct ct_texture_table {
 
 static void destroy(struct ct_context *context, struct ct_texture_table *table)
 {
+    for (uint32_t i = 0; i < table->n_slots; i++)
+        if (table->slots[i].state == SLOT_LIVE && table->slots[i].texture.image)
+            context->backend->images->sampled_destroy(table->slots[i].texture.image);
     for (unsigned i = 0; i < PTX2SPV_TEXTURE_CHUNKS; i++)
         if (table->chunks[i])
             ct_memory_free(context, table->chunks[i], CT_RANGE_MODULE);
@@ -129,7 +134,15 @@ static bool grow_locked(struct ct_texture_table *table)
     return true;
 }
 
-static CUresult take_slot(struct ct_texture_table *table, uint32_t *out, uint32_t *out_generation)
+/* Never 0, and for images never below 2^31. */
+static uint32_t generation_of(uint32_t uses, uint32_t image_bits)
+{
+    const uint32_t number = uses & (image_bits ? 0xffff : 0x7fffffff);
+
+    return image_bits | number | (!image_bits && !number);
+}
+
+static CUresult take_slot(struct ct_texture_table *table, uint32_t image_bits, uint32_t *out, uint32_t *out_generation)
 {
     uint32_t index;
     bool found = true;
@@ -140,12 +153,12 @@ static CUresult take_slot(struct ct_texture_table *table, uint32_t *out, uint32_
         table->first_free = table->slots[index].next_free;
     } else if ((found = table->n_slots < table->capacity || grow_locked(table))) {
         index = table->n_slots++;
-        table->slots[index].generation = 1;
+        table->slots[index].uses = 1;
     }
     if (found) {
         table->slots[index].state = SLOT_OWNED;
         *out = index;
-        *out_generation = table->slots[index].generation;
+        *out_generation = table->slots[index].generation = generation_of(table->slots[index].uses, image_bits);
     }
     ct_mutex_unlock(&table->lock);
     return found ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no room for another texture or surface object");
@@ -155,7 +168,7 @@ static void return_slot(struct ct_texture_table *table, uint32_t index)
 {
     ct_mutex_lock(&table->lock);
     table->slots[index].state = SLOT_FREE;
-    table->slots[index].generation += 1 + (table->slots[index].generation == UINT32_MAX); /* 0 is the generation of no object */
+    table->slots[index].uses++;
     table->slots[index].next_free = table->first_free;
     table->first_free = index;
     ct_mutex_unlock(&table->lock);
@@ -211,7 +224,8 @@ CUresult ct_texture_publish(struct ct_context *context, const struct ct_texture 
     uint32_t index;
     CUresult r;
 
-    if ((r = find_table(context, &table)) != CUDA_SUCCESS || (r = take_slot(table, &index, &written.generation)) != CUDA_SUCCESS)
+    if ((r = find_table(context, &table)) != CUDA_SUCCESS ||
+        (r = take_slot(table, texture->image_bits, &index, &written.generation)) != CUDA_SUCCESS)
         return r;
     if ((r = write_record(context, table, index, &written, sizeof written)) != CUDA_SUCCESS) {
         return_slot(table, index);
@@ -267,5 +281,7 @@ CUresult ct_texture_remove(struct ct_context *context, unsigned long long handle
         return r;
     r = write_record(context, table, (uint32_t)handle - 1, &none, sizeof none);
     return_slot(table, (uint32_t)handle - 1);
+    if (texture.image)
+        context->backend->images->sampled_destroy(texture.image);
     return r;
 }

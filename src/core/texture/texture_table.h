@@ -7,6 +7,8 @@
 
 /* An object as the application described it. */
 struct ct_texture {
+    struct ct_sampled *image; /* its image, or NULL; owned by the object */
+    uint32_t image_bits;      /* enum ptx2spv_image_generation; 0 without an image */
     bool is_surface;
     CUDA_RESOURCE_DESC resource;
     CUDA_TEXTURE_DESC texture;
@@ -15,7 +17,7 @@ struct ct_texture {
 
 /* Returns the CUDA address of the context's directory (PTX2SPV_TEXTURES_VARIABLE), which is created if needed. OUT_OF_MEMORY. */
 CUresult ct_textures_prepare(struct ct_context *context, uint64_t *out_address);
-/* Creates an object; the record's generation is set here. OUT_OF_MEMORY. */
+/* Creates an object, which owns the image on success; the record's generation is set here. OUT_OF_MEMORY. */
 CUresult ct_texture_publish(struct ct_context *context, const struct ct_texture *texture, const struct ptx2spv_texture *record,
                             unsigned long long *out_handle);
 /* Copies the description of an object. INVALID_VALUE: there is no such object of that kind in the context. */

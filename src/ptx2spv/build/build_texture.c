@@ -5,6 +5,8 @@
 #include "build_address.h"
 #include "ptx2spv/textures/texture_access.h"
 
+#include <string.h>
+
 #define MAX_ARGUMENTS 13 /* tex.grad.3d: the handle, coordinates, offset, two derivatives */
 #define WORD_BYTES 4
 
@@ -271,6 +273,90 @@ static void write_channels(struct ct_build *b, const struct ct_texture_access *a
         ct_build_write(b, &to->items[1], ct_emit_const(&b->at, CT_W_PRED, 1), PTX_PRED);
 }
 
+/* ---- textures that are images ---- */
+
+#define LARGEST_PLACE 0x4b800000u        /* 2^24: larger floats are even numbers, at which a folded texture begins */
+#define LARGEST_NARROW_PLACE 0x41800000u /* 16 */
+#define INFINITE_PLACE 0x7f800000u
+
+/* Whether the object of an access may be an image. A texture that is one has one level, so that all levels and derivatives select the same. */
+static bool may_be_image(const struct ct_build *b, const struct ct_texture_access *access, const struct ptx_operand *offset)
+{
+    return b->fn->target->sampled_images && access->kind <= CT_TEXTURE_GRAD && !strcmp(access->geometry->word, "2d") && !offset;
+}
+
+static enum ptx2spv_image_channels image_channels(enum ptx_type type)
+{
+    return type == PTX_S32 ? PTX2SPV_IMAGE_SIGNED : type == PTX_U32 ? PTX2SPV_IMAGE_UNSIGNED : PTX2SPV_IMAGE_FLOAT;
+}
+
+/* A coordinate that every driver takes: 0 for one that is not a number, and none that is larger than the bound. As integers, positive floats are
+ * in order, and negative ones in reverse order above them all if they have no sign. */
+static ct_value bounded(struct ct_build *b, ct_value place, ct_value bound)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value below = ct_op2(at, CT_OP_MIN, PTX_S32, place, bound);
+    const ct_value within = ct_op2(at, CT_OP_MIN, PTX_U32, below, ct_or_imm(at, bound, 0x80000000));
+    const ct_value is_number = ct_icmp_imm(at, PTX_U32, PTX_LE, ct_and_imm(at, place, 0x7fffffff), INFINITE_PLACE);
+
+    return ct_select(at, is_number, within, ct_const32(at, 0));
+}
+
+static void sample(struct ct_build *b, const struct ct_texture_access *access, const struct arguments *arguments, ct_value generation,
+                   const ct_value *channels)
+{
+    struct ct_cursor *at = &b->at;
+    static const enum ptx_type types[] = {
+        [PTX2SPV_IMAGE_FLOAT] = PTX_F32, [PTX2SPV_IMAGE_UNSIGNED] = PTX_U32, [PTX2SPV_IMAGE_SIGNED] = PTX_S32};
+    const ct_value number = ct_and_imm(at, ct_shr_imm(at, generation, PTX2SPV_IMAGE_DESCRIPTOR_SHIFT), PTX2SPV_IMAGE_DESCRIPTORS - 1);
+    ct_value place[2] = {arguments->values[1], arguments->values[2]};
+    struct ct_insn *insn;
+
+    if (!b->fn->target->images_take_any_place) {
+        const ct_value is_narrow = ct_and_imm(at, generation, 1u << PTX2SPV_IMAGE_NARROW_SHIFT);
+        const ct_value bound =
+            ct_select(at, ct_equals(at, is_narrow, 0), ct_const32(at, LARGEST_PLACE), ct_const32(at, LARGEST_NARROW_PLACE));
+
+        place[0] = bounded(b, place[0], bound);
+        place[1] = bounded(b, place[1], bound);
+    }
+    insn = ct_emit_insn(at, CT_OP_SAMPLE, types[image_channels(access->type)], 4, 3);
+    insn->operands[0] = number;
+    insn->operands[1] = place[0];
+    insn->operands[2] = place[1];
+    for (unsigned i = 0; i < 4; i++)
+        insn->results[i] = channels[i];
+}
+
+/* A fetch from an image, or by the function: the handle says which. Objects whose channels are not of the instruction's type are read by the
+ * function. */
+static void sample_or_call(struct ct_build *b, const struct ct_texture_access *access, const struct arguments *arguments,
+                           ct_value *channels)
+{
+    struct ct_block *image = ct_build_block(b), *code = ct_build_block(b), *after = ct_build_block(b);
+    const ct_value generation = ct_low32(&b->at, ct_shr_imm(&b->at, arguments->values[0], 32));
+    const ct_value kind = ct_shr_imm(&b->at, generation, PTX2SPV_IMAGE_CHANNELS_SHIFT);
+    const uint32_t wanted = 1u << (PTX2SPV_IMAGE_SHIFT - PTX2SPV_IMAGE_CHANNELS_SHIFT) | image_channels(access->type);
+    ct_value fetched[4];
+
+    for (unsigned i = 0; i < 4; i++)
+        channels[i] = ct_value_create(b->fn, CT_W_32);
+    ct_build_branch(b, ct_equals(&b->at, kind, wanted), image, code);
+    ct_build_enter(b, image);
+    sample(b, access, arguments, generation, channels);
+    ct_build_jump(b, after);
+    ct_build_enter(b, code);
+    call(b, arguments, PTX_B32, fetched, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        struct ct_insn *copy = ct_emit_insn(&b->at, CT_OP_COPY, PTX_B32, 1, 1);
+
+        copy->operands[0] = fetched[i];
+        copy->results[0] = channels[i];
+    }
+    ct_build_jump(b, after);
+    ct_build_enter(b, after);
+}
+
 static void build_fetch(struct ct_build *b, const struct ct_texture_access *access)
 {
     struct arguments arguments = {0};
@@ -279,7 +365,10 @@ static void build_fetch(struct ct_build *b, const struct ct_texture_access *acce
 
     if (!find_offset(b, access, &offset) || !add_coordinates(b, access, offset, &arguments) || !add_modes(b, access, &arguments))
         return;
-    call(b, &arguments, PTX_B32, channels, 4);
+    if (may_be_image(b, access, offset))
+        sample_or_call(b, access, &arguments, channels);
+    else
+        call(b, &arguments, PTX_B32, channels, 4);
     write_channels(b, access, channels);
 }
 

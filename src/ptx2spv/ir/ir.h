@@ -255,7 +255,7 @@ struct ct_fn {
     uint32_t param_bytes;       /* of the parameter block, with the additional parameters */
     uint32_t grid_thread_words; /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
     bool limits_grid;           /* set by indices.c: launches have at most 2^31 threads in x */
-    bool uses_dynamic_shared, reads_shared_size, uses_barrier, uses_fault, uses_timer, params_in_buffer;
+    bool uses_dynamic_shared, reads_shared_size, uses_barrier, uses_fault, uses_timer, uses_images, params_in_buffer;
     /* structured form */
     struct ct_node *body;
     uint32_t n_nodes, n_selectors;

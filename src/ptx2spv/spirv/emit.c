@@ -47,6 +47,11 @@ static void gen_sysval(struct ct_gen *g, const struct ct_insn *insn)
     ct_gen_define(g, insn->results[0], ct_gen_sysval(g, insn->sreg));
 }
 
+static void gen_sample(struct ct_gen *g, const struct ct_insn *insn)
+{
+    g->dialect->sample(g, insn);
+}
+
 static gen_fn *const emitters[CT_OP_COUNT] = {
     [CT_OP_CONST] = gen_nothing,
     [CT_OP_UNDEF] = gen_nothing,
@@ -58,6 +63,7 @@ static gen_fn *const emitters[CT_OP_COUNT] = {
     [CT_OP_RESULT] = ct_gen_result,
     [CT_OP_LOAD] = ct_gen_load,
     [CT_OP_STORE] = ct_gen_store,
+    [CT_OP_SAMPLE] = gen_sample,
     [CT_OP_ATOM] = ct_gen_atomic,
     [CT_OP_FENCE] = ct_gen_fence,
     [CT_OP_BARRIER] = ct_gen_barrier,

@@ -130,7 +130,8 @@ static bool is_divergence_source(const struct ct_insn *insn)
     case CT_OP_LOAD:
         return insn->space != CT_SPACE_PARAM && !(insn->read_only && insn->space == CT_SPACE_GLOBAL);
     default:
-        return insn->op == CT_OP_ATOM || insn->op == CT_OP_CLOCK || insn->op == CT_OP_UNDEF || ct_is_warp_op(insn->op);
+        return insn->op == CT_OP_ATOM || insn->op == CT_OP_SAMPLE || insn->op == CT_OP_CLOCK || insn->op == CT_OP_UNDEF ||
+               ct_is_warp_op(insn->op);
     }
 }
 

@@ -1,0 +1,640 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Textures as images (texture_images.h).
+ *
+ * Invariants: every descriptor is valid from the creation of the set on, so that a handle of garbage reads zeros; those without a texture refer
+ * to the empty image. A descriptor changes only while no kernel can use it: that of a destroyed texture is kept with its image, in the list of
+ * retired ones, until all queues are seen to be idle (Vulkan, VkDescriptorBindingFlagBits, UPDATE_UNUSED_WHILE_PENDING). This is looked at when a
+ * texture is created or destroyed and when memory is freed; if it is never so, the descriptors run out, and textures are read by generated
+ * code.
+ *
+ * The memory has contents, which the first change of an image's layout must keep: from "preinitialized", or, where Vulkan forbids that since other
+ * processes can import the memory or it was imported, by acquiring the image from outside (as image.c does it). */
+#include "texture_images.h"
+
+#include "core/base/log.h"
+#include "image.h"
+#include "memory.h"
+#include "queue.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define CT_CHANNEL "memory"
+#define N_SAMPLERS 128 /* sampler_key */
+/* A texture is created while kernels run, of which one may wait for what the calling thread does next. */
+#define BUSY_WAIT_NS UINT64_C(1000000000)
+#define BUSY_POLL_NS 200000
+
+struct ct_sampled {
+    struct ct_backend_device *device; /* borrowed */
+    struct ct_sampled *next;          /* in the list of retired ones */
+    VkImage image;
+    VkImageView view;
+    uint32_t descriptor;
+    bool has_descriptor;
+    bool is_external; /* its memory was imported, or can be exported */
+};
+
+struct ct_vk_textures {
+    VkDescriptorPool pool;
+    VkDescriptorSet set;
+    struct ct_texel_image *empty;
+    VkImageView empty_view;
+    struct ct_queue *queue; /* for changes of layouts */
+    struct ct_mutex lock;   /* rank CT_RANK_BACKEND; guards what follows */
+    VkSampler samplers[N_SAMPLERS];
+    struct ct_sampled *retired;
+    uint16_t free[PTX2SPV_IMAGE_DESCRIPTORS]; /* a ring, so that a number is used again as late as possible */
+    uint32_t first_free, n_free;
+};
+
+/* Textures that cannot be images are read by generated code: that is no failure. */
+#define REFUSE(...) (ct_log(CT_LOG_DEBUG, __VA_ARGS__), CUDA_ERROR_NOT_SUPPORTED)
+
+/* ---- formats ---- */
+
+/* By texel, whether its values are normalized, and channels (1, 2, 4). */
+static VkFormat format_of(enum ptx2spv_texel texel, bool normalized, uint32_t channels)
+{
+    static const VkFormat formats[][2][3] = {
+#define SIZES(bits, type)                                                                                                                  \
+    {VK_FORMAT_R##bits##_##type, VK_FORMAT_R##bits##G##bits##_##type, VK_FORMAT_R##bits##G##bits##B##bits##A##bits##_##type}
+        [PTX2SPV_TEXEL_U8] = {SIZES(8, UINT), SIZES(8, UNORM)},
+        [PTX2SPV_TEXEL_U16] = {SIZES(16, UINT), SIZES(16, UNORM)},
+        [PTX2SPV_TEXEL_U32] = {SIZES(32, UINT)},
+        [PTX2SPV_TEXEL_S8] = {SIZES(8, SINT), SIZES(8, SNORM)},
+        [PTX2SPV_TEXEL_S16] = {SIZES(16, SINT), SIZES(16, SNORM)},
+        [PTX2SPV_TEXEL_S32] = {SIZES(32, SINT)},
+        [PTX2SPV_TEXEL_F16] = {SIZES(16, SFLOAT)},
+        [PTX2SPV_TEXEL_F32] = {SIZES(32, SFLOAT)},
+#undef SIZES
+    };
+
+    return texel < sizeof formats / sizeof *formats ? formats[texel][normalized][channels / 2] : VK_FORMAT_UNDEFINED;
+}
+
+static bool is_integer(enum ptx2spv_texel texel)
+{
+    return texel <= PTX2SPV_TEXEL_S32;
+}
+
+/* Any format of texels of that size: a row has the same length in all of them, which is checked again for each texture. */
+static VkFormat format_of_size(uint32_t texel_bytes)
+{
+    static const VkFormat formats[] = {VK_FORMAT_R8_UINT, VK_FORMAT_R16_UINT, VK_FORMAT_R32_UINT, VK_FORMAT_R32G32_UINT,
+                                       VK_FORMAT_R32G32B32A32_UINT};
+
+    return formats[__builtin_ctz(texel_bytes)];
+}
+
+/* ---- images ---- */
+
+static VkImageCreateInfo describe(VkFormat format, uint32_t width, uint32_t height)
+{
+    return (VkImageCreateInfo){
+        .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
+        .imageType = VK_IMAGE_TYPE_2D,
+        .format = format,
+        .extent = {width, height, 1},
+        .mipLevels = 1,
+        .arrayLayers = 1,
+        .samples = VK_SAMPLE_COUNT_1_BIT,
+        .tiling = VK_IMAGE_TILING_LINEAR, /* the only one with a layout that the host and other code know */
+        .usage = VK_IMAGE_USAGE_SAMPLED_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
+        .initialLayout = VK_IMAGE_LAYOUT_PREINITIALIZED, /* the memory has contents, which stay */
+    };
+}
+
+/* Whether the device has such images in memory of these handle types. */
+static bool is_supported(const struct ct_backend_device *device, const VkImageCreateInfo *info, VkExternalMemoryHandleTypeFlags types,
+                         uint32_t texel_bytes, bool linear)
+{
+    VkImageFormatProperties2 found = {.sType = VK_STRUCTURE_TYPE_IMAGE_FORMAT_PROPERTIES_2};
+    VkFormatProperties format;
+
+    vkGetPhysicalDeviceFormatProperties(device->physical->handle, info->format, &format);
+    if (linear && !(format.linearTilingFeatures & VK_FORMAT_FEATURE_SAMPLED_IMAGE_FILTER_LINEAR_BIT))
+        return false;
+    do { /* for each type, or without one */
+        const VkExternalMemoryHandleTypeFlags type = types & -types;
+        const VkPhysicalDeviceExternalImageFormatInfo handle = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_IMAGE_FORMAT_INFO,
+                                                                .handleType = (VkExternalMemoryHandleTypeFlagBits)type};
+        const VkPhysicalDeviceImageFormatInfo2 wanted = {
+            .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_IMAGE_FORMAT_INFO_2,
+            .pNext = type ? &handle : NULL,
+            .format = info->format,
+            .type = info->imageType,
+            .tiling = info->tiling,
+            .usage = info->usage,
+        };
+        const VkResult result = vkGetPhysicalDeviceImageFormatProperties2(device->physical->handle, &wanted, &found);
+
+        if (result != VK_SUCCESS || info->extent.width > found.imageFormatProperties.maxExtent.width ||
+            info->extent.height > found.imageFormatProperties.maxExtent.height ||
+            (uint64_t)info->extent.width * info->extent.height * texel_bytes > found.imageFormatProperties.maxResourceSize)
+            return false;
+        types &= types - 1;
+    } while (types);
+    return true;
+}
+
+static VkSubresourceLayout layout_of(const struct ct_backend_device *device, VkImage image)
+{
+    const VkImageSubresource all = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT};
+    VkSubresourceLayout layout;
+
+    device->vk.vkGetImageSubresourceLayout(device->handle, image, &all, &layout);
+    return layout;
+}
+
+CUresult ct_vk_sampled_layout(struct ct_backend_device *device, uint32_t texel_bytes, uint32_t width, uint32_t height,
+                              uint64_t *out_row_bytes, uint64_t *out_bytes)
+{
+    const VkImageCreateInfo info = describe(format_of_size(texel_bytes), width, height);
+    VkMemoryRequirements needed;
+    VkImage image;
+    CUresult r;
+
+    if (!is_supported(device, &info, 0, texel_bytes, false))
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if ((r = ct_vk_result(device->vk.vkCreateImage(device->handle, &info, NULL, &image), "vkCreateImage")) != CUDA_SUCCESS)
+        return r;
+    device->vk.vkGetImageMemoryRequirements(device->handle, image, &needed);
+    *out_row_bytes = layout_of(device, image).rowPitch;
+    *out_bytes = needed.size;
+    device->vk.vkDestroyImage(device->handle, image, NULL);
+    return CUDA_SUCCESS;
+}
+
+/* Whether the image can have the place of the texels in a piece of memory. */
+static bool fits(const struct ct_sampled *sampled, const struct ct_sampled_request *request, const struct ct_vk_piece *piece, uint64_t at)
+{
+    struct ct_backend_device *device = sampled->device;
+    const VkSubresourceLayout layout = layout_of(device, sampled->image);
+    const VkImageMemoryRequirementsInfo2 query = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = sampled->image};
+    VkMemoryDedicatedRequirements dedication = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
+    VkMemoryRequirements2 requirements = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2, .pNext = &dedication};
+    VkMemoryRequirements needed;
+
+    device->vk.vkGetImageMemoryRequirements2(device->handle, &query, &requirements);
+    needed = requirements.memoryRequirements;
+    return layout.offset == 0 && !dedication.requiresDedicatedAllocation &&
+           (layout.rowPitch == request->row_bytes || request->height == 1) && (needed.memoryTypeBits >> piece->type & 1) &&
+           at % needed.alignment == 0 && needed.size <= piece->handle_bytes && at <= piece->handle_bytes - needed.size;
+}
+
+static CUresult create_image(struct ct_sampled *sampled, const struct ct_sampled_request *request, VkFormat format)
+{
+    struct ct_backend_device *device = sampled->device;
+    const struct ct_vk_memory *memory = (const struct ct_vk_memory *)request->memory;
+    const struct ct_vk_piece *piece = ct_vk_memory_piece(memory, request->offset);
+    const uint64_t at = piece->buffer_offset + request->offset - piece->offset;
+    const VkExternalMemoryImageCreateInfo external = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMAGE_CREATE_INFO,
+                                                      .handleTypes = piece->handle_types};
+    VkImageCreateInfo info = describe(format, request->width, request->height);
+    CUresult r;
+
+    if (!piece->handle || !is_supported(device, &info, piece->handle_types, request->texel_bytes, request->linear))
+        return REFUSE("%s has no linear images of VkFormat %d in this memory", device->info->name, (int)format);
+    sampled->is_external = piece->handle_types != 0;
+    if (sampled->is_external) {
+        info.pNext = &external;
+        info.initialLayout = VK_IMAGE_LAYOUT_UNDEFINED;
+    }
+    r = ct_vk_result(device->vk.vkCreateImage(device->handle, &info, NULL, &sampled->image), "vkCreateImage");
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!fits(sampled, request, piece, at))
+        return REFUSE("an image of %u x %u texels of VkFormat %d has another layout in memory", request->width, request->height,
+                      (int)format);
+    return ct_vk_result(device->vk.vkBindImageMemory(device->handle, sampled->image, piece->handle, at), "vkBindImageMemory");
+}
+
+/* Channels that do not exist are 0. */
+static CUresult create_view(struct ct_backend_device *device, VkImage image, VkFormat format, uint32_t channels, VkImageView *out)
+{
+    const VkComponentSwizzle none = VK_COMPONENT_SWIZZLE_ZERO, same = VK_COMPONENT_SWIZZLE_IDENTITY;
+    const VkImageViewCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO,
+        .image = image,
+        .viewType = VK_IMAGE_VIEW_TYPE_2D,
+        .format = format,
+        .components = {channels > 0 ? same : none, channels > 1 ? same : none, channels > 2 ? same : none, channels > 3 ? same : none},
+        .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1},
+    };
+
+    return ct_vk_result(device->vk.vkCreateImageView(device->handle, &info, NULL, out), "vkCreateImageView");
+}
+
+static CUresult record_layout_locked(struct ct_queue *queue, const struct ct_sampled *sampled, uint64_t *out_point)
+{
+    const bool is_external = sampled->is_external;
+    const VkImageMemoryBarrier2 barrier = {
+        .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2,
+        .dstStageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
+        .dstAccessMask = VK_ACCESS_2_MEMORY_READ_BIT,
+        .oldLayout = is_external ? VK_IMAGE_LAYOUT_GENERAL : VK_IMAGE_LAYOUT_PREINITIALIZED,
+        .newLayout = VK_IMAGE_LAYOUT_GENERAL,
+        .srcQueueFamilyIndex = is_external ? VK_QUEUE_FAMILY_EXTERNAL : VK_QUEUE_FAMILY_IGNORED,
+        .dstQueueFamilyIndex = is_external ? queue->device->physical->family : VK_QUEUE_FAMILY_IGNORED,
+        .image = sampled->image,
+        .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1},
+    };
+    const VkDependencyInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .imageMemoryBarrierCount = 1, .pImageMemoryBarriers = &barrier};
+    struct ct_vk_batch *batch;
+    CUresult r = ct_vk_command_begin_locked(queue, &batch);
+
+    if (r == CUDA_SUCCESS)
+        queue->device->vk.vkCmdPipelineBarrier2(batch->commands, &info);
+    r = ct_vk_command_end_locked(queue, r);
+    *out_point = ct_vk_queue_point(queue);
+    return r;
+}
+
+/* NOT_READY: the queue has not come to it in time. */
+static CUresult to_general_layout(struct ct_vk_textures *textures, const struct ct_sampled *sampled)
+{
+    struct ct_backend_device *device = sampled->device;
+    uint64_t point;
+    CUresult r;
+
+    if (sampled->is_external)
+        ct_vk_name_imported_image(device->handle, sampled->image);
+    ct_mutex_lock(&device->scheduler->lock);
+    r = record_layout_locked(textures->queue, sampled, &point);
+    ct_mutex_unlock(&device->scheduler->lock);
+    return r == CUDA_SUCCESS ? ct_vk_queue_await(textures->queue, point, BUSY_WAIT_NS, true) : r;
+}
+
+/* ---- the set of descriptors ---- */
+
+static CUresult allocate_set(struct ct_vk_textures *textures, struct ct_backend_device *device)
+{
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, PTX2SPV_IMAGE_DESCRIPTORS};
+    const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+                                             .flags = VK_DESCRIPTOR_POOL_CREATE_UPDATE_AFTER_BIND_BIT,
+                                             .maxSets = 1,
+                                             .poolSizeCount = 1,
+                                             .pPoolSizes = &size};
+    VkDescriptorSetAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, .descriptorSetCount = 1, .pSetLayouts = &device->texture_layout};
+    CUresult r = ct_vk_result(device->vk.vkCreateDescriptorPool(device->handle, &pool, NULL, &textures->pool), "vkCreateDescriptorPool");
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    info.descriptorPool = textures->pool;
+    return ct_vk_result(device->vk.vkAllocateDescriptorSets(device->handle, &info, &textures->set), "vkAllocateDescriptorSets");
+}
+
+static void write_descriptor(const struct ct_vk_textures *textures, struct ct_backend_device *device, uint32_t number, VkSampler sampler,
+                             VkImageView view)
+{
+    const VkDescriptorImageInfo image = {sampler, view, VK_IMAGE_LAYOUT_GENERAL};
+    const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                        .dstSet = textures->set,
+                                        .dstArrayElement = number,
+                                        .descriptorCount = 1,
+                                        .descriptorType = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
+                                        .pImageInfo = &image};
+
+    device->vk.vkUpdateDescriptorSets(device->handle, 1, &write, 0, NULL);
+}
+
+/* ---- samplers ---- */
+
+static VkSamplerAddressMode vulkan_address(enum ptx2spv_texture_address address)
+{
+    static const VkSamplerAddressMode modes[] = {
+        [PTX2SPV_TEXTURE_WRAP] = VK_SAMPLER_ADDRESS_MODE_REPEAT,
+        [PTX2SPV_TEXTURE_CLAMP] = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE,
+        [PTX2SPV_TEXTURE_MIRROR] = VK_SAMPLER_ADDRESS_MODE_MIRRORED_REPEAT,
+        [PTX2SPV_TEXTURE_BORDER] = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER,
+    };
+
+    return modes[address];
+}
+
+/* Below N_SAMPLERS, and different for different samplers. */
+static uint32_t sampler_key(const struct ct_sampled_request *request)
+{
+    const bool of_integers = is_integer(request->texel) && !request->normalized_values;
+
+    return request->linear | (uint32_t)request->normalized_coordinates << 1 | (uint32_t)of_integers << 2 |
+           (uint32_t)request->address[0] << 3 | (uint32_t)request->address[1] << 5;
+}
+
+static CUresult find_sampler_locked(struct ct_vk_textures *textures, struct ct_backend_device *device,
+                                    const struct ct_sampled_request *request, VkSampler *out)
+{
+    const bool of_integers = is_integer(request->texel) && !request->normalized_values;
+    const VkFilter filter = request->linear ? VK_FILTER_LINEAR : VK_FILTER_NEAREST;
+    const VkSamplerCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO,
+        .magFilter = filter,
+        .minFilter = filter,
+        .mipmapMode = VK_SAMPLER_MIPMAP_MODE_NEAREST,
+        .addressModeU = vulkan_address(request->address[0]),
+        .addressModeV = vulkan_address(request->address[1]),
+        .addressModeW = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE,
+        .borderColor = of_integers ? VK_BORDER_COLOR_INT_TRANSPARENT_BLACK : VK_BORDER_COLOR_FLOAT_TRANSPARENT_BLACK,
+        .unnormalizedCoordinates = !request->normalized_coordinates,
+    };
+    VkSampler *sampler = &textures->samplers[sampler_key(request)];
+    CUresult r = CUDA_SUCCESS;
+
+    if (!*sampler)
+        r = ct_vk_result(device->vk.vkCreateSampler(device->handle, &info, NULL, sampler), "vkCreateSampler");
+    *out = *sampler;
+    return r;
+}
+
+#define EMPTY_SAMPLER (1u << 1) /* the key of the one for the empty image: point, normalized coordinates */
+
+/* ---- creation of all this ---- */
+
+static void destroy(struct ct_vk_textures *textures, struct ct_backend_device *device)
+{
+    if (textures->pool)
+        device->vk.vkDestroyDescriptorPool(device->handle, textures->pool, NULL);
+    for (uint32_t i = 0; i < N_SAMPLERS; i++)
+        if (textures->samplers[i])
+            device->vk.vkDestroySampler(device->handle, textures->samplers[i], NULL);
+    if (textures->empty_view)
+        device->vk.vkDestroyImageView(device->handle, textures->empty_view, NULL);
+    ct_vk_image_destroy(textures->empty);
+    if (textures->queue)
+        ct_vk_queue_destroy(textures->queue);
+    ct_mutex_finish(&textures->lock);
+    free(textures);
+}
+
+/* An image whose channels are all 0, in every descriptor. */
+static CUresult fill_with_empty(struct ct_vk_textures *textures, struct ct_backend_device *device)
+{
+    static const struct ct_image_request one = {.memory = CT_IMAGE_OWN,
+                                                .format = CU_AD_FORMAT_FLOAT,
+                                                .channels = 1,
+                                                .texel_bytes = 4,
+                                                .shape = CT_IMAGE_2D,
+                                                .width = 1,
+                                                .height = 1,
+                                                .depth = 1,
+                                                .layers = 1,
+                                                .levels = 1};
+    static const struct ct_sampled_request point = {.texel = PTX2SPV_TEXEL_F32, .normalized_coordinates = true};
+    VkSampler sampler;
+    CUresult r = ct_vk_image_create(device, &one, &textures->empty);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = create_view(device, ((struct ct_vk_image *)textures->empty)->handle, VK_FORMAT_R32_SFLOAT, 0, &textures->empty_view);
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&textures->lock);
+    r = find_sampler_locked(textures, device, &point, &sampler);
+    for (uint32_t i = 0; i < PTX2SPV_IMAGE_DESCRIPTORS && r == CUDA_SUCCESS; i++) {
+        write_descriptor(textures, device, i, sampler, textures->empty_view);
+        textures->free[i] = (uint16_t)i;
+    }
+    textures->n_free = PTX2SPV_IMAGE_DESCRIPTORS;
+    ct_mutex_unlock(&textures->lock);
+    return r;
+}
+
+static CUresult create(struct ct_backend_device *device, struct ct_vk_textures **out)
+{
+    struct ct_vk_textures *textures = calloc(1, sizeof *textures);
+    CUresult r;
+
+    if (!textures)
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the images of textures");
+    ct_mutex_init(&textures->lock, CT_RANK_BACKEND);
+    if ((r = ct_vk_queue_create(device, &(struct ct_queue_desc){0}, &textures->queue)) != CUDA_SUCCESS ||
+        (r = allocate_set(textures, device)) != CUDA_SUCCESS || (r = fill_with_empty(textures, device)) != CUDA_SUCCESS) {
+        destroy(textures, device);
+        return r;
+    }
+    *out = textures;
+    return CUDA_SUCCESS;
+}
+
+static void free_sampled(struct ct_sampled *sampled)
+{
+    struct ct_backend_device *device = sampled->device;
+
+    if (sampled->view)
+        device->vk.vkDestroyImageView(device->handle, sampled->view, NULL);
+    if (sampled->image)
+        device->vk.vkDestroyImage(device->handle, sampled->image, NULL);
+    free(sampled);
+}
+
+static void destroy_all(struct ct_backend_device *device)
+{
+    struct ct_vk_textures *textures = device->textures;
+
+    for (struct ct_sampled *sampled = textures->retired, *next; sampled; sampled = next) {
+        next = sampled->next;
+        free_sampled(sampled);
+    }
+    device->textures = NULL;
+    destroy(textures, device);
+}
+
+static CUresult find(struct ct_backend_device *device, struct ct_vk_textures **out)
+{
+    struct ct_vk_textures *textures = atomic_load_explicit(&device->textures, memory_order_acquire), /* pairs with the exchange */
+        *none = NULL;
+    CUresult r;
+
+    if (!textures) {
+        if ((r = create(device, &textures)) != CUDA_SUCCESS)
+            return r;
+        if (atomic_compare_exchange_strong(&device->textures, &none, textures)) {
+            device->destroy_textures = destroy_all;
+        } else { /* another thread has created them meanwhile */
+            destroy(textures, device);
+            textures = none;
+        }
+    }
+    *out = textures;
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_vk_textures_set(struct ct_backend_device *device, VkDescriptorSet *out)
+{
+    struct ct_vk_textures *textures;
+    CUresult r = find(device, &textures);
+
+    if (r == CUDA_SUCCESS)
+        *out = textures->set;
+    return r;
+}
+
+/* ---- textures ---- */
+
+/* Whether all commands of all queues are complete. */
+static bool is_idle(struct ct_backend_device *device)
+{
+    bool idle = true;
+
+    ct_mutex_lock(&device->scheduler->lock);
+    for (struct ct_queue *queue = device->scheduler->queues; queue && idle; queue = queue->next) {
+        uint64_t completed;
+
+        idle = ct_vk_timeline_semaphore_read(device, queue->semaphore, &completed) == CUDA_SUCCESS &&
+               completed >= atomic_load_explicit(&queue->point, memory_order_relaxed); /* written under the lock */
+    }
+    ct_mutex_unlock(&device->scheduler->lock);
+    return idle;
+}
+
+/* lavapipe creates and destroys views and samplers under a lock that it holds while a kernel runs (Mesa 25.0.7). False: the device was not idle
+ * in time. */
+static bool await_turn(struct ct_backend_device *device)
+{
+    const struct timespec pause = {.tv_nsec = BUSY_POLL_NS};
+    const uint64_t begin_ns = ct_vk_now_ns();
+
+    if (device->info->kind != CT_DEVICE_CPU)
+        return true;
+    while (!is_idle(device)) {
+        if (ct_vk_now_ns() - begin_ns > BUSY_WAIT_NS)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
+static struct ct_sampled *take_retired(struct ct_vk_textures *textures)
+{
+    struct ct_sampled *retired;
+
+    ct_mutex_lock(&textures->lock);
+    retired = textures->retired;
+    textures->retired = NULL;
+    ct_mutex_unlock(&textures->lock);
+    return retired;
+}
+
+static void retire_locked(struct ct_vk_textures *textures, struct ct_sampled *sampled)
+{
+    sampled->next = textures->retired;
+    textures->retired = sampled;
+}
+
+static void give_back_locked(struct ct_vk_textures *textures, const struct ct_sampled *sampled)
+{
+    const uint32_t last = (textures->first_free + textures->n_free++) % PTX2SPV_IMAGE_DESCRIPTORS;
+
+    write_descriptor(textures, sampled->device, sampled->descriptor, textures->samplers[EMPTY_SAMPLER], textures->empty_view);
+    textures->free[last] = (uint16_t)sampled->descriptor;
+}
+
+/* Frees the textures that were destroyed before the queues were seen to be idle. Work that is recorded later does not use them. */
+static void reclaim(struct ct_vk_textures *textures, struct ct_backend_device *device)
+{
+    struct ct_sampled *retired = take_retired(textures);
+    const bool idle = retired && is_idle(device);
+
+    for (struct ct_sampled *sampled = retired, *next; sampled; sampled = next) {
+        next = sampled->next;
+        ct_mutex_lock(&textures->lock);
+        if (!idle) {
+            retire_locked(textures, sampled);
+        } else if (sampled->has_descriptor) {
+            give_back_locked(textures, sampled);
+        }
+        ct_mutex_unlock(&textures->lock);
+        if (idle)
+            free_sampled(sampled);
+    }
+}
+
+static CUresult give_descriptor(struct ct_vk_textures *textures, struct ct_sampled *sampled, const struct ct_sampled_request *request)
+{
+    struct ct_backend_device *device = sampled->device;
+    VkSampler sampler;
+    CUresult r;
+
+    ct_mutex_lock(&textures->lock);
+    if ((r = find_sampler_locked(textures, device, request, &sampler)) == CUDA_SUCCESS && !textures->n_free)
+        r = REFUSE("%u textures are images, or were while kernels ran", PTX2SPV_IMAGE_DESCRIPTORS);
+    if (r == CUDA_SUCCESS) {
+        sampled->descriptor = textures->free[textures->first_free];
+        sampled->has_descriptor = true;
+        textures->first_free = (textures->first_free + 1) % PTX2SPV_IMAGE_DESCRIPTORS;
+        textures->n_free--;
+        write_descriptor(textures, device, sampled->descriptor, sampler, sampled->view);
+    }
+    ct_mutex_unlock(&textures->lock);
+    return r;
+}
+
+static CUresult make(struct ct_sampled *sampled, struct ct_vk_textures *textures, const struct ct_sampled_request *request)
+{
+    const VkFormat format = format_of(request->texel, request->normalized_values, request->channels);
+    CUresult r;
+
+    if (format == VK_FORMAT_UNDEFINED)
+        return REFUSE("no images have texels of type %d", (int)request->texel);
+    if ((r = create_image(sampled, request, format)) != CUDA_SUCCESS ||
+        (r = create_view(sampled->device, sampled->image, format, request->channels, &sampled->view)) != CUDA_SUCCESS ||
+        (r = to_general_layout(textures, sampled)) != CUDA_SUCCESS)
+        return r;
+    return give_descriptor(textures, sampled, request);
+}
+
+void ct_vk_sampled_destroy(struct ct_sampled *sampled)
+{
+    struct ct_backend_device *device;
+    struct ct_vk_textures *textures;
+
+    if (!sampled || ct_vk_device_is_given_up(sampled->device))
+        return;
+    device = sampled->device;
+    textures = device->textures;
+    ct_mutex_lock(&textures->lock);
+    retire_locked(textures, sampled);
+    ct_mutex_unlock(&textures->lock);
+    reclaim(textures, device);
+}
+
+CUresult ct_vk_sampled_create(struct ct_backend_device *device, const struct ct_sampled_request *request, struct ct_sampled **out,
+                              uint32_t *out_descriptor)
+{
+    struct ct_vk_textures *textures;
+    struct ct_sampled *sampled;
+    CUresult r;
+
+    if (!await_turn(device))
+        return REFUSE("the device is busy");
+    if ((r = find(device, &textures)) != CUDA_SUCCESS)
+        return r;
+    reclaim(textures, device);
+    if (!(sampled = calloc(1, sizeof *sampled)))
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the image of a texture");
+    sampled->device = device;
+    r = make(sampled, textures, request);
+    if (r == CUDA_ERROR_NOT_READY) { /* its image is in use */
+        ct_vk_sampled_destroy(sampled);
+        return REFUSE("the device is busy");
+    }
+    if (r != CUDA_SUCCESS) {
+        free_sampled(sampled);
+        return r;
+    }
+    *out = sampled;
+    *out_descriptor = sampled->descriptor;
+    return CUDA_SUCCESS;
+}
+
+void ct_vk_textures_reclaim(struct ct_backend_device *device)
+{
+    struct ct_vk_textures *textures = atomic_load_explicit(&device->textures, memory_order_acquire); /* pairs with the exchange in find */
+
+    if (textures && !ct_vk_device_is_given_up(device))
+        reclaim(textures, device);
+}
