@@ -4,7 +4,7 @@
  *
  * A block begins at each label and after each jump. build.def and the file of each instruction family define the translation of the
  * opcodes. */
-#include "build.h"
+#include "build_async.h"
 
 #include <assert.h>
 #include <string.h>
@@ -14,6 +14,8 @@ static const struct ct_build_rule rules[PTX_OPCODE_COUNT] = {
     [PTX_OP_##opcode] = {ct_build_##handler, CT_GUARD_##guarding, CT_OP_##integer_op, CT_OP_##float_op},
 #include "build.def"
 };
+
+static const struct ct_build_rule async_rule = {ct_build_async, CT_GUARD_BRANCH, CT_OP_CONST, CT_OP_CONST};
 
 void ct_build_unsupported(struct ct_build *b, const char *what)
 {
@@ -238,9 +240,9 @@ static void build_in_branch(struct ct_build *b)
 static void build_instruction(struct ct_build *b, const struct ptx_instruction *insn)
 {
     b->insn = insn;
-    b->rule = &rules[insn->opcode];
+    b->rule = ct_is_async_form(insn) ? &async_rule : &rules[insn->opcode];
     b->at.where = insn->where;
-    if (!b->rule->build || insn->mods.unsupported) {
+    if (!b->rule->build || (insn->mods.unsupported && b->rule != &async_rule)) {
         ct_build_unsupported(b, NULL);
         return;
     }
