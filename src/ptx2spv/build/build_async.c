@@ -143,6 +143,10 @@ static bool fits(char letter, const struct ptx_operand *operand)
     case 'M':
     case 'B':
         return is_value(operand, 16, true);
+    case 'T':
+        return operand->kind == PTX_OPND_LIST && operand->n_items == 2 && operand->items[1].kind == PTX_OPND_VECTOR;
+    case 'o':
+        return operand->kind == PTX_OPND_VECTOR;
     default: /* v */
         return operand->kind == PTX_OPND_REG || operand->kind == PTX_OPND_VECTOR || operand->kind == PTX_OPND_INT ||
                operand->kind == PTX_OPND_FLOAT;
@@ -164,8 +168,17 @@ static bool is_wanted(const struct ptx_instruction *insn, char letter)
     }
 }
 
+/* The number of operands without the function that copies of tensors have as their last one (texture_functions.c). */
+static uint32_t operands_of(const struct ptx_instruction *insn)
+{
+    const uint32_t n = insn->n_operands;
+
+    return n && insn->operands[n - 1].kind == PTX_OPND_FUNC ? n - 1 : n;
+}
+
 static bool check_operands(const struct ptx_instruction *insn, const char *letters)
 {
+    const uint32_t n_given = operands_of(insn);
     uint32_t n = 0;
     bool is_optional = false;
 
@@ -176,12 +189,12 @@ static bool check_operands(const struct ptx_instruction *insn, const char *lette
         }
         if (!is_wanted(insn, *letters))
             continue;
-        if (n == insn->n_operands)
+        if (n == n_given)
             return is_optional;
         if (!fits(*letters, &insn->operands[n++]))
             return false;
     }
-    return n == insn->n_operands;
+    return n == n_given;
 }
 
 /* A memory ordering and its scope require each other. Instructions of clusters, which order by default, are the exception. */

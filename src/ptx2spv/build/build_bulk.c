@@ -134,34 +134,39 @@ static ct_value mask_operand(struct ct_build *b, unsigned index)
     return ct_resize(&b->at, ct_build_source(b, index, PTX_U16), PTX_U16, CT_W_32);
 }
 
-static void load_to_block(struct ct_build *b, const struct copy *copy)
+/* The mask names the blocks of the cluster that get the data; the only one has number 0. */
+struct ct_block *ct_bulk_begin_chosen(struct ct_build *b, unsigned index)
 {
-    copy_all(b, copy);
-    ct_mbarrier_complete_bytes(b, 3, copy->size);
+    struct ct_block *inside, *after;
+
+    if (!ct_async_has(b, "multicast::cluster"))
+        return NULL;
+    inside = ct_build_block(b);
+    after = ct_build_block(b);
+    ct_build_branch(b, ct_equals(&b->at, ct_and_imm(&b->at, mask_operand(b, index), 1), 0), after, inside);
+    ct_build_enter(b, inside);
+    return after;
 }
 
-/* The mask of .multicast::cluster names the blocks of the cluster that get the data; the only one has number 0. */
-static void load_if_chosen(struct ct_build *b, const struct copy *copy, ct_value mask)
+void ct_bulk_end_chosen(struct ct_build *b, struct ct_block *after)
 {
-    struct ct_block *inside = ct_build_block(b), *after = ct_build_block(b);
-
-    ct_build_branch(b, ct_equals(&b->at, ct_and_imm(&b->at, mask, 1), 0), after, inside);
-    ct_build_enter(b, inside);
-    load_to_block(b, copy);
+    if (!after)
+        return;
     ct_build_jump(b, after);
     ct_build_enter(b, after);
 }
 
 void ct_build_bulk_load(struct ct_build *b)
 {
+    struct ct_block *after;
     struct copy copy;
 
     if (!read_copy(b, PTX_SPACE_SHARED, ct_async_has(b, "global") ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED, &copy))
         return;
-    if (ct_async_has(b, "multicast::cluster"))
-        load_if_chosen(b, &copy, mask_operand(b, 4));
-    else
-        load_to_block(b, &copy);
+    after = ct_bulk_begin_chosen(b, 4);
+    copy_all(b, &copy);
+    ct_mbarrier_complete_bytes(b, 3, copy.size);
+    ct_bulk_end_chosen(b, after);
 }
 
 void ct_build_bulk_store(struct ct_build *b)
