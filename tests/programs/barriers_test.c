@@ -213,6 +213,84 @@ static void test_copies(void **state)
     assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
 }
 
+/* cp.async.bulk with a mask of bytes, which targets from sm_100 on have: bit i says whether byte i of each 16 is copied. */
+static const char masked_ptx[] =
+    ".version 8.6\n.target sm_100\n.address_size 64\n"
+    ".visible .entry masked(.param .u64 out, .param .u16 mask)\n{\n"
+    "    .shared .align 16 .b8 part[2560];\n    .reg .pred %p;\n    .reg .b16 %h;\n    .reg .b32 %r<9>;\n    .reg .b64 %d<3>;\n"
+    "    ld.param.u64 %d1, [out];\n    ld.param.u16 %h, [mask];\n    mov.u32 %r1, %tid.x;\n    mov.u32 %r2, part;\n"
+    "    mad.lo.u32 %r3, %r1, 16, %r2;\n    mul.lo.u32 %r4, %r1, 0x01010101;\n    add.u32 %r5, %r4, 0x03020100;\n"
+    "    st.shared.v4.u32 [%r3], {%r5, %r4, %r5, %r4};\n    fence.proxy.async.shared::cta;\n    bar.sync 0;\n"
+    "    setp.ne.u32 %p, %r1, 0;\n    @%p bra end;\n"
+    "    cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [part], 2560, %h;\n"
+    "    cp.async.bulk.commit_group;\n    cp.async.bulk.wait_group 0;\nend:\n    ret;\n}\n";
+
+/* Byte i of what thread t writes: four bytes t and so on, each word of the even ones with 0x03020100 added. */
+static uint8_t masked_byte(uint32_t t, uint32_t i)
+{
+    const uint32_t word = t * 0x01010101 + (i / 4 % 2 ? 0 : 0x03020100);
+
+    return (uint8_t)(word >> 8 * (i % 4));
+}
+
+static void test_masked_copies(void **state)
+{
+    static const uint16_t masks[] = {0xffff, 0, 0x8001, 0x5a3c};
+    static uint8_t found[16 * THREADS];
+    CUmodule masked;
+    CUfunction kernel;
+
+    (void)state;
+    if (!on_cuttle())
+        skip();
+    assert_int_equal(cuModuleLoadData(&masked, masked_ptx), CUDA_SUCCESS);
+    assert_int_equal(cuModuleGetFunction(&kernel, masked, "masked"), CUDA_SUCCESS);
+    for (size_t m = 0; m < sizeof masks / sizeof *masks; m++) {
+        uint16_t mask = masks[m];
+        CUdeviceptr out = zeros(4 * THREADS);
+        void *params[] = {&out, &mask};
+
+        assert_int_equal(cuMemsetD8(out, 0xee, sizeof found), CUDA_SUCCESS);
+        assert_int_equal(cuLaunchKernel(kernel, 1, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL), CUDA_SUCCESS);
+        assert_int_equal(cuMemcpyDtoH(found, out, sizeof found), CUDA_SUCCESS);
+        for (uint32_t i = 0; i < sizeof found; i++)
+            if (found[i] != (mask >> i % 16 & 1 ? masked_byte(i / 16, i % 16) : 0xee))
+                fail_msg("mask 0x%x, byte %u: 0x%x", mask, i, found[i]);
+        assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
+    }
+    assert_int_equal(cuModuleUnload(masked), CUDA_SUCCESS);
+}
+
+/* Kernels that require clusters of several blocks are refused, those with clusters of one block run. */
+static void test_clusters(void **state)
+{
+    static const char text[] = ".version 8.0\n.target sm_90\n.address_size 64\n"
+                               ".visible .entry one(.param .u64 out) .reqnctapercluster 1, 1, 1\n{\n    .reg .pred %p;\n    .reg .b32 %r;\n"
+                               "    .reg .b64 %d;\n    ld.param.u64 %d, [out];\n    mov.pred %p, %is_explicit_cluster;\n"
+                               "    selp.u32 %r, 5, 6, %p;\n    st.global.u32 [%d], %r;\n    ret;\n}\n"
+                               ".visible .entry two() .reqnctapercluster 2, 1, 1\n{\n    ret;\n}\n";
+    CUmodule clusters;
+    CUfunction one, two;
+    CUdeviceptr out = zeros(1);
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {1, 1, 1}};
+    CUlaunchConfig config = {2, 1, 1, 32, 1, 1, 0, NULL, &attribute, 1};
+    void *params[] = {&out};
+    uint32_t found;
+
+    (void)state;
+    assert_int_equal(cuModuleLoadData(&clusters, text), CUDA_SUCCESS);
+    assert_int_equal(cuModuleGetFunction(&one, clusters, "one"), CUDA_SUCCESS);
+    assert_int_equal(cuLaunchKernelEx(&config, one, params, NULL), CUDA_SUCCESS);
+    assert_int_equal(cuMemcpyDtoH(&found, out, sizeof found), CUDA_SUCCESS);
+    assert_int_equal(found, 5);
+    if (on_cuttle()) {
+        assert_int_equal(cuModuleGetFunction(&two, clusters, "two"), CUDA_SUCCESS);
+        assert_int_equal(cuLaunchKernel(two, 2, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL), CUDA_ERROR_NOT_SUPPORTED);
+    }
+    assert_int_equal(cuModuleUnload(clusters), CUDA_SUCCESS);
+    assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
+}
+
 static int setup(void **state)
 {
     return with_context(state) || cuModuleLoadData(&module, ptx) != CUDA_SUCCESS;
@@ -221,9 +299,8 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pipeline),
-        cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_pipeline),      cmocka_unit_test(test_tokens),   cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_masked_copies), cmocka_unit_test(test_clusters),
     };
 
     return cmocka_run_group_tests(tests, setup, without_context);

@@ -128,12 +128,23 @@ void ct_build_leave(struct ct_build *b)
     }
 }
 
+/* Blocks of one cluster would have to run at the same time. */
+static void refuse_clusters(struct ct_build *b)
+{
+    const uint32_t *size = b->source->cluster;
+
+    if ((uint64_t)size[0] * size[1] * size[2] > 1)
+        ct_error(b->fn->compilation, b->source->where, PTX2SPV_UNSUPPORTED,
+                 "kernel `%s': a cluster of %u x %u x %u blocks is not supported", b->source->name, size[0], size[1], size[2]);
+}
+
 bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct ct_body *out)
 {
     struct ct_build b = {.fn = fn, .source = source, .body = out, .at = {.fn = fn, .where = source->where}};
     const unsigned errors = fn->compilation->n_errors;
 
     memset(out, 0, sizeof *out);
+    refuse_clusters(&b);
     out->entry = ct_build_block(&b);
     ct_build_enter(&b, out->entry);
     ct_build_add_frame_variables(&b);

@@ -3,13 +3,17 @@
  * its shared memory is that of the cluster, and a barrier of the cluster is one of the block. */
 #include "build_async.h"
 
-#include <string.h>
+#define MAP_BYTES 128
 
 /* There is only one proxy; what remains is a fence of the scope that is named. */
 void ct_build_async_fence(struct ct_build *b)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
 
+    if (b->insn->n_operands && b->insn->operands[1].bits != MAP_BYTES) {
+        ct_build_invalid(b, "a tensor map has 128 bytes");
+        return;
+    }
     ct_build_fence_of(b, mods->semantics ? (enum ptx_semantics)mods->semantics : PTX_ACQ_REL,
                       mods->scope ? (enum ptx_scope)mods->scope : PTX_CLUSTER);
 }

@@ -43,20 +43,32 @@ static bool add_items(struct ct_build *b, const struct ptx_operand *vector, uint
     return true;
 }
 
+/* The generic address of a map: in a register, or of a variable. */
+static bool add_map(struct ct_build *b, const struct ptx_operand *operand, struct arguments *arguments)
+{
+    const struct ptx_operand base = {.kind = PTX_OPND_REG, .where = operand->where, .reg = operand->reg, .component = operand->component};
+    const enum ptx_space space = operand->variable ? operand->variable->space : PTX_SPACE_NONE;
+
+    if (space == PTX_SPACE_GLOBAL || space == PTX_SPACE_CONST) {
+        add(arguments, ct_build_address_of(b, operand->variable, operand->offset, CT_W_64));
+        return true;
+    }
+    if (!operand->reg) {
+        ct_build_invalid(b, "the address of a tensor map is generic");
+        return false;
+    }
+    add(arguments, ct_add_imm(&b->at, ct_build_read(b, &base, PTX_U64), (uint64_t)operand->offset));
+    return true;
+}
+
 /* [map, {coordinates}]; `shared`: the operand that is the address in shared memory. */
 static bool add_place(struct ct_build *b, unsigned place, unsigned shared, struct arguments *arguments)
 {
     const struct ptx_operand *items = b->insn->operands[place].items;
-    const struct ptx_operand map = {.kind = PTX_OPND_REG, .where = items[0].where, .reg = items[0].reg, .component = items[0].component};
     struct ct_address at;
 
-    if (!items[0].reg) {
-        ct_build_invalid(b, "the address of a tensor map is a generic one, in a register");
+    if (!ct_async_address(b, shared, PTX_SPACE_SHARED, &at) || !add_map(b, &items[0], arguments))
         return false;
-    }
-    if (!ct_async_address(b, shared, PTX_SPACE_SHARED, &at))
-        return false;
-    add(arguments, ct_add_imm(&b->at, ct_build_read(b, &map, PTX_U64), (uint64_t)items[0].offset));
     add(arguments, whole_address(b, &at));
     return add_items(b, &items[1], rank_of(b), MAX_RANK, PTX_S32, arguments);
 }
