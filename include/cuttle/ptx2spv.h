@@ -340,6 +340,51 @@ enum ptx2spv_image_generation {
     PTX2SPV_IMAGE_SHIFT = 31,            /* 1: it is an image */
 };
 
+/* What a CUtensorMap contains, for the instructions cp.async.bulk.tensor and cp.reduce.async.bulk.tensor. Dimensions that the tensor lacks
+ * have one coordinate. */
+enum ptx2spv_tensor_type { /* as in CUtensorMapDataType */
+                           PTX2SPV_TENSOR_U8,
+                           PTX2SPV_TENSOR_U16,
+                           PTX2SPV_TENSOR_U32,
+                           PTX2SPV_TENSOR_S32,
+                           PTX2SPV_TENSOR_U64,
+                           PTX2SPV_TENSOR_S64,
+                           PTX2SPV_TENSOR_F16,
+                           PTX2SPV_TENSOR_F32,
+                           PTX2SPV_TENSOR_F64,
+                           PTX2SPV_TENSOR_BF16,
+                           PTX2SPV_TENSOR_F32_FTZ, /* subnormals become zeros when they are loaded */
+                           PTX2SPV_TENSOR_TF32,
+                           PTX2SPV_TENSOR_TF32_FTZ,
+};
+enum ptx2spv_tensor_operation { /* of functions that write a tensor */
+                                PTX2SPV_TENSOR_STORE,
+                                PTX2SPV_TENSOR_ADD,
+                                PTX2SPV_TENSOR_MIN,
+                                PTX2SPV_TENSOR_MAX,
+                                PTX2SPV_TENSOR_INC,
+                                PTX2SPV_TENSOR_DEC,
+                                PTX2SPV_TENSOR_AND,
+                                PTX2SPV_TENSOR_OR,
+                                PTX2SPV_TENSOR_XOR,
+};
+#define PTX2SPV_TENSOR_MARK 0x746e7343u
+struct ptx2spv_tensor_map {
+    uint64_t address;       /* CUDA address of the element at coordinates 0 */
+    uint64_t strides[4];    /* distances in bytes of coordinates 1 to 4 */
+    uint32_t last[5];       /* the greatest coordinates */
+    int32_t box[7];         /* tiles: the size of the box. im2col: the channels, the lower corner (3), the upper corner (3) */
+    uint32_t pixels;        /* im2col: the pixels of a column; 0 for tiles */
+    uint32_t steps;         /* 4 bits for each dimension: every how manieth coordinate is accessed */
+    uint32_t rank;          /* 1 to 5 */
+    uint32_t type;          /* enum ptx2spv_tensor_type */
+    uint32_t element_bytes; /* 1, 2, 4 or 8 */
+    uint32_t swizzle_mask;  /* which of bits 4 to 6 of an address in shared memory are changed by the three bits above them */
+    uint32_t fills_nan;     /* elements outside of the tensor are NaN, not 0 */
+    uint32_t mark;          /* PTX2SPV_TENSOR_MARK */
+    uint32_t reserved;
+};
+
 /* A kernel compiled with options.cooperative has an additional parameter at kernel_info.grid_param_offset: the CUDA address of this
  * struct. If kernel_info.grid_thread_words is not 0, its blocks may end before they are complete, to wait for others: the kernel must
  * then be dispatched again, with everything else unchanged, until no block waits. The state of a block has PTX2SPV_GRID_HEADER_BYTES,

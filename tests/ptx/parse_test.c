@@ -444,7 +444,6 @@ static const struct {
     const char *statement, *word;
 } refused[] = {
     {"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};", "col"},
-    {"ld.shared::cluster.u32 %r1, [%r2];", "shared::cluster"},
     {"add.f32.f16 %f1, %rs1, %f2;", "f16"},
     {"st.async.weak.global.u32 [%rd1], %r1, [%rd2];", "async"},
     {"mov.u32 %r1, %envreg3;", "mov.u32"},

@@ -4,9 +4,8 @@
  *
  * A block begins at each label and after each jump. build.def and the file of each instruction family define the translation of the
  * opcodes. */
-#include "build.h"
+#include "build_async.h"
 
-#include <assert.h>
 #include <string.h>
 
 static const struct ct_build_rule rules[PTX_OPCODE_COUNT] = {
@@ -15,170 +14,7 @@ static const struct ct_build_rule rules[PTX_OPCODE_COUNT] = {
 #include "build.def"
 };
 
-void ct_build_unsupported(struct ct_build *b, const char *what)
-{
-    if (what)
-        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_UNSUPPORTED, "`%s': %s is not supported", b->insn->text, what);
-    else
-        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_UNSUPPORTED, "`%s' is not supported", b->insn->text);
-}
-
-void ct_build_invalid(struct ct_build *b, const char *why)
-{
-    ct_error(b->fn->compilation, b->insn->where, PTX2SPV_INVALID_PTX, "`%s': %s", b->insn->text, why);
-}
-
-/* ---- blocks ---- */
-
-struct ct_block *ct_build_block(struct ct_build *b)
-{
-    return ct_block_create(b->fn);
-}
-
-void ct_build_enter(struct ct_build *b, struct ct_block *block)
-{
-    b->at.block = block;
-}
-
-void ct_build_jump(struct ct_build *b, struct ct_block *to)
-{
-    ct_emit_insn(&b->at, CT_OP_BR, PTX_NONE, 0, 0);
-    ct_block_set_succs(b->fn, b->at.block, 1, &to);
-}
-
-void ct_build_branch(struct ct_build *b, ct_value condition, struct ct_block *yes, struct ct_block *no)
-{
-    struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_CBR, PTX_PRED, 0, 1);
-
-    insn->operands[0] = condition;
-    ct_block_set_succs(b->fn, b->at.block, 2, (struct ct_block *[]){yes, no});
-}
-
-void ct_build_terminate(struct ct_build *b, enum ct_op op)
-{
-    ct_emit_insn(&b->at, op, PTX_NONE, 0, 0);
-    if (op == CT_OP_RET)
-        *CT_PUSH(&b->fn->compilation->arena, &b->body->returns) = b->at.block;
-    ct_build_enter(b, ct_build_block(b));
-}
-
-struct ct_block *ct_build_label(struct ct_build *b, const struct ptx_label *label)
-{
-    struct ct_block **target;
-
-    assert(label->statement <= b->source->n_body);
-    target = &b->targets[label->statement];
-    if (!*target)
-        *target = ct_build_block(b);
-    return *target;
-}
-
-/* ---- the frame: variables in the thread's local memory ---- */
-
-static struct ct_frame_entry *find_frame_entry(struct ct_build *b, const struct ptx_variable *variable)
-{
-    uint32_t i = (uint32_t)(((uintptr_t)variable >> 4) * 2654435761u) & b->frame_mask;
-
-    while (b->frame[i].variable && b->frame[i].variable != variable)
-        i = (i + 1) & b->frame_mask;
-    return &b->frame[i];
-}
-
-uint32_t ct_build_frame_object(struct ct_build *b, const struct ptx_variable *variable)
-{
-    return find_frame_entry(b, variable)->local;
-}
-
-uint32_t ct_build_new_local(struct ct_build *b, const struct ptx_variable *variable, uint64_t size_bytes, uint32_t align)
-{
-    struct ct_local *local = CT_PUSH(&b->fn->compilation->arena, &b->fn->locals);
-
-    local->variable = variable;
-    local->size_bytes = size_bytes;
-    local->align = align ? align : 1;
-    return b->fn->locals.n;
-}
-
-static uint32_t add_frame_object(struct ct_build *b, const struct ptx_variable *variable)
-{
-    struct ct_frame_entry *entry = find_frame_entry(b, variable);
-
-    if (!entry->variable) {
-        entry->variable = variable;
-        entry->local = ct_build_new_local(b, variable, variable->size_bytes, variable->align);
-    }
-    return entry->local;
-}
-
-/* Old-style parameters (.reg in a function's header) are passed through frame objects, like the others. */
-static uint32_t add_formal(struct ct_build *b, const struct ptx_variable *variable, const struct ptx_register *reg)
-{
-    const uint32_t bytes = reg ? (ptx_type_bits(ct_part_type(reg->type)) + 7) / 8 * ct_register_parts(reg) : 0;
-
-    return reg ? ct_build_new_local(b, variable, bytes, bytes) : add_frame_object(b, variable);
-}
-
-static void add_formals(struct ct_build *b)
-{
-    const struct ptx_function *source = b->source;
-    uint32_t n = 0;
-
-    b->body->locals = CT_ARENA_ARRAY(&b->fn->compilation->arena, uint32_t, source->n_params + source->n_results);
-    for (uint32_t i = 0; i < source->n_params; i++)
-        b->body->locals[n++] = add_formal(b, source->params[i], source->param_regs ? source->param_regs[i] : NULL);
-    for (uint32_t i = 0; i < source->n_results; i++)
-        b->body->locals[n++] = add_formal(b, source->results[i], source->result_regs ? source->result_regs[i] : NULL);
-}
-
-/* Lays out the parameters of an entry in the parameter block, one after the other, each at its own alignment. */
-static void lay_out_entry_params(struct ct_build *b)
-{
-    uint64_t offset = 0;
-
-    b->param_offsets = CT_ARENA_ARRAY(&b->fn->compilation->scratch, uint32_t, b->source->n_params);
-    for (uint32_t i = 0; i < b->source->n_params; i++) {
-        const struct ptx_variable *param = b->source->params[i];
-        const uint64_t align = param->align ? param->align : 1;
-
-        offset = (offset + align - 1) / align * align;
-        b->param_offsets[i] = (uint32_t)offset;
-        offset += param->size_bytes;
-    }
-}
-
-static void add_frame_variables(struct ct_build *b)
-{
-    const struct ptx_function *source = b->source;
-    uint32_t capacity = 16;
-
-    while (capacity < 2 * (source->variables.n + source->n_params + source->n_results))
-        capacity *= 2;
-    b->frame = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ct_frame_entry, capacity);
-    b->frame_mask = capacity - 1;
-    if (source->is_entry)
-        lay_out_entry_params(b);
-    else
-        add_formals(b);
-    for (uint32_t i = 0; i < source->variables.n; i++) {
-        const struct ptx_variable *variable = source->variables.v[i];
-
-        if (variable->space == PTX_SPACE_LOCAL || variable->space == PTX_SPACE_PARAM)
-            add_frame_object(b, variable);
-    }
-}
-
-bool ct_build_param_offset(const struct ct_build *b, const struct ptx_variable *variable, uint64_t *out)
-{
-    if (!b->source->is_entry || variable->space != PTX_SPACE_PARAM)
-        return false;
-    for (uint32_t i = 0; i < b->source->n_params; i++) {
-        if (b->source->params[i] == variable) {
-            *out = b->param_offsets[i];
-            return true;
-        }
-    }
-    return false;
-}
+static const struct ct_build_rule async_rule = {ct_build_async, CT_GUARD_BRANCH, CT_OP_CONST, CT_OP_CONST};
 
 /* ---- registers ---- */
 
@@ -213,17 +49,6 @@ static void move_formals(struct ct_build *b, struct ptx_register **regs, uint32_
 
 /* ---- statements ---- */
 
-ct_value ct_build_guard(struct ct_build *b)
-{
-    ct_value guard;
-
-    if (!b->insn->guard)
-        return CT_NO_VALUE;
-    guard = b->registers[b->insn->guard->index];
-    /* Copied, since the instruction may assign to the guard's register before the last use of the guard. */
-    return b->insn->guard_negated ? ct_not(&b->at, guard) : ct_copy(&b->at, guard);
-}
-
 static void build_in_branch(struct ct_build *b)
 {
     struct ct_block *inside = ct_build_block(b), *after = ct_build_block(b);
@@ -238,9 +63,9 @@ static void build_in_branch(struct ct_build *b)
 static void build_instruction(struct ct_build *b, const struct ptx_instruction *insn)
 {
     b->insn = insn;
-    b->rule = &rules[insn->opcode];
+    b->rule = ct_is_async_form(insn) ? &async_rule : &rules[insn->opcode];
     b->at.where = insn->where;
-    if (!b->rule->build || insn->mods.unsupported) {
+    if (!b->rule->build || (insn->mods.unsupported && b->rule != &async_rule)) {
         ct_build_unsupported(b, NULL);
         return;
     }
@@ -303,15 +128,26 @@ void ct_build_leave(struct ct_build *b)
     }
 }
 
+/* Blocks of one cluster would have to run at the same time. */
+static void refuse_clusters(struct ct_build *b)
+{
+    const uint32_t *size = b->source->cluster;
+
+    if ((uint64_t)size[0] * size[1] * size[2] > 1)
+        ct_error(b->fn->compilation, b->source->where, PTX2SPV_UNSUPPORTED,
+                 "kernel `%s': a cluster of %u x %u x %u blocks is not supported", b->source->name, size[0], size[1], size[2]);
+}
+
 bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct ct_body *out)
 {
     struct ct_build b = {.fn = fn, .source = source, .body = out, .at = {.fn = fn, .where = source->where}};
     const unsigned errors = fn->compilation->n_errors;
 
     memset(out, 0, sizeof *out);
+    refuse_clusters(&b);
     out->entry = ct_build_block(&b);
     ct_build_enter(&b, out->entry);
-    add_frame_variables(&b);
+    ct_build_add_frame_variables(&b);
     make_registers(&b);
     make_targets(&b);
     ct_build_prepare_stack(&b);

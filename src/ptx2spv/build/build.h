@@ -2,8 +2,8 @@
 /* The interface between build.c, which walks a function's statements, and the instruction families (build_*.c). */
 #ifndef PTX2SPV_BUILD_H
 #define PTX2SPV_BUILD_H
-/* Parts: build_atomic.c, build_bits.c, build_control.c, build_copy.c, build_move.c, build_operand.c, build_stack.c, build_texture.c, build_video.c, build_video_scalar.c,
- * build_warp.c. */
+/* Parts: build_atomic.c, build_bits.c, build_control.c, build_copy.c, build_frame.c, build_move.c, build_operand.c, build_stack.c, build_texture.c,
+ * build_video.c, build_video_scalar.c, build_warp.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -49,7 +49,7 @@ struct ct_build {
     uint32_t *param_offsets; /* entries only: byte offset of each parameter in the parameter block */
 };
 
-/* ---- build.c ---- */
+/* ---- build_frame.c ---- */
 /* Reports that the instruction, or `what` of it unless NULL, is legal PTX that this compiler does not support. */
 void ct_build_unsupported(struct ct_build *b, const char *what);
 void ct_build_invalid(struct ct_build *b, const char *why);
@@ -66,6 +66,9 @@ uint32_t ct_build_frame_object(struct ct_build *b, const struct ptx_variable *va
 uint32_t ct_build_new_local(struct ct_build *b, const struct ptx_variable *variable, uint64_t size_bytes, uint32_t align);
 /* The byte offset of an entry's parameter in the parameter block; false if the variable is not such a parameter. */
 bool ct_build_param_offset(const struct ct_build *b, const struct ptx_variable *variable, uint64_t *out);
+
+/* Creates the objects of all variables of the function, once, at its start. */
+void ct_build_add_frame_variables(struct ct_build *b);
 
 /* ---- build_operand.c ---- */
 bool ct_build_has(const struct ct_build *b, unsigned index); /* whether the instruction has this operand, and it is not `_` */
@@ -104,6 +107,11 @@ void ct_build_move_object(struct ct_build *b, uint32_t local, enum ptx_type type
 /* ---- build_stack.c ---- */
 /* At the entry of a function: creates its stack, if it uses one. */
 void ct_build_prepare_stack(struct ct_build *b);
+
+/* ---- build_texture.c ---- */
+/* Calls a function with 32-bit and 64-bit arguments, whose result consists of n values of a type. */
+void ct_build_function_call(struct ct_build *b, struct ptx_function *callee, const ct_value *arguments, uint32_t n_arguments,
+                            enum ptx_type type, ct_value *results, uint32_t n);
 
 /* ---- families ---- */
 #define BUILD(opcode, handler, guarding, integer_op, float_op) void ct_build_##handler(struct ct_build *b);

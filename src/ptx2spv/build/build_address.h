@@ -17,6 +17,8 @@ struct ct_address {
 bool ct_build_address(struct ct_build *b, unsigned index, struct ct_address *out);
 /* Sets the attributes that all accesses have: address, semantics, scope, alignment (that of the whole access, which PTX requires). */
 void ct_build_access(struct ct_build *b, struct ct_insn *insn, const struct ct_address *address, unsigned bytes);
+/* red: applies an operation to a value of `type` in global or shared memory, atomically. */
+void ct_build_reduction(struct ct_build *b, const struct ct_address *to, enum ptx_type type, enum ptx_operation operation, ct_value value);
 void ct_build_fence_of(struct ct_build *b, enum ptx_semantics semantics, enum ptx_scope scope);
 
 #endif

@@ -238,6 +238,13 @@ static ct_value build_one(struct ct_build *b, const struct atomic *atomic, bool 
     return needs_loop(b, atomic) ? build_cas_loop(b, atomic) : build_atomic_instruction(b, atomic, wanted);
 }
 
+void ct_build_reduction(struct ct_build *b, const struct ct_address *to, enum ptx_type type, enum ptx_operation operation, ct_value value)
+{
+    const struct atomic atomic = {.address = *to, .type = type, .operation = operation, .values = {value}, .n_values = 1};
+
+    build_one(b, &atomic, false);
+}
+
 /* .v2 to .v8: each element is a separate atomic operation, in no particular order (PTX ISA, "atom": vectors). */
 static void build_elements(struct ct_build *b, struct atomic *atomic, unsigned first, bool wanted)
 {

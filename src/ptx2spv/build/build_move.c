@@ -169,7 +169,7 @@ ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int c
     case PTX_SREG_CLUSTER_NCTARANK:
         return ct_const32(at, 1);
     case PTX_SREG_IS_EXPLICIT_CLUSTER:
-        return ct_emit_const(at, CT_W_PRED, 0);
+        return ct_emit_const(at, CT_W_PRED, b->source->cluster[0] != 0);
     case PTX_SREG_ENVREG1:
     case PTX_SREG_ENVREG2:
         return grid_workspace(at, sreg == PTX_SREG_ENVREG1);

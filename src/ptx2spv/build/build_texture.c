@@ -34,14 +34,13 @@ static enum ptx_type type_of(struct ct_build *b, ct_value value)
     return ct_width_at(&b->at, value) == CT_W_64 ? PTX_B64 : PTX_B32;
 }
 
-/* Calls a function whose result consists of n values of a type. */
-static void call_function(struct ct_build *b, struct ptx_function *callee, const struct arguments *arguments, enum ptx_type type,
-                          ct_value *results, uint32_t n)
+void ct_build_function_call(struct ct_build *b, struct ptx_function *callee, const ct_value *arguments, uint32_t n_arguments,
+                            enum ptx_type type, ct_value *results, uint32_t n)
 {
     uint32_t *locals = CT_ARENA_ARRAY(&b->fn->compilation->arena, uint32_t, callee->n_params + callee->n_results);
     struct ct_insn *insn;
 
-    if (callee->n_params != arguments->n || callee->n_results != (n != 0)) {
+    if (callee->n_params != n_arguments || callee->n_results != (n != 0)) {
         ct_build_invalid(b, "wrong number of operands");
         for (uint32_t i = 0; i < n; i++)
             results[i] = ct_emit_const(&b->at, ct_width_of(type), 0);
@@ -53,7 +52,7 @@ static void call_function(struct ct_build *b, struct ptx_function *callee, const
         locals[i] = ct_build_new_local(b, formal, formal->size_bytes, formal->align);
     }
     for (uint32_t i = 0; i < callee->n_params; i++)
-        access_word(b, CT_OP_STORE, locals[i], type_of(b, arguments->values[i]), 0)->operands[1] = arguments->values[i];
+        access_word(b, CT_OP_STORE, locals[i], type_of(b, arguments[i]), 0)->operands[1] = arguments[i];
     insn = ct_emit_insn(&b->at, CT_OP_CALL, PTX_NONE, 0, 0);
     insn->callee = callee;
     insn->call_locals = locals;
@@ -62,6 +61,12 @@ static void call_function(struct ct_build *b, struct ptx_function *callee, const
 
         results[i] = load->results[0] = ct_value_create(b->fn, ct_width_of(type));
     }
+}
+
+static void call_function(struct ct_build *b, struct ptx_function *callee, const struct arguments *arguments, enum ptx_type type,
+                          ct_value *results, uint32_t n)
+{
+    ct_build_function_call(b, callee, arguments->values, arguments->n, type, results, n);
 }
 
 /* Calls the function that ct_texture_declare_functions has appended to the operands. */

@@ -50,7 +50,7 @@ _Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
 #define M_HALF M(HALF)
 #define M_SEM M(SEM)
 #define M_SCOPE M(SCOPE)
-#define M_SPACE (M(SPACE) | M(CLUSTER_SPACE))
+#define M_SPACE M(SPACE)
 #define M_VEC M(VEC)
 #define M_FTZ M(FTZ)
 #define M_SAT M(SAT)

@@ -90,7 +90,7 @@ static bool parse_number(struct ptx_parser *p, uint32_t *out)
 static bool parse_tuning(struct ptx_parser *p, struct ptx_function *function)
 {
     const struct ptx_token word = p->token;
-    uint32_t ignored[3];
+    uint32_t ignored[1];
     bool managed, ok;
 
     if (ptx_skip_debug(p, &ok))
@@ -102,7 +102,7 @@ static bool parse_tuning(struct ptx_parser *p, struct ptx_function *function)
     case PTX_DIR_REQNTID:
         return parse_extent(p, function->req_ntid);
     case PTX_DIR_REQNCTAPERCLUSTER:
-        return parse_extent(p, ignored);
+        return parse_extent(p, function->cluster);
     case PTX_DIR_MINNCTAPERSM:
         return parse_number(p, &function->min_nctapersm);
     case PTX_DIR_MAXNREG:

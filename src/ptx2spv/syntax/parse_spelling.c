@@ -31,7 +31,7 @@ static bool is_stored(unsigned class)
     return class_offsets[class] != offsetof(struct ptx_modifiers, unsupported);
 }
 
-static const uint64_t unsupported_classes = M(CLUSTER_SPACE) | M(UNSUPPORTED);
+static const uint64_t unsupported_classes = M(UNSUPPORTED);
 
 /* The row of a word with a class among `legal`; if there is none, any row of the word; NULL if no opcode has such a word. */
 static const struct modifier_row *find_row(const char *word, size_t length, uint64_t legal)

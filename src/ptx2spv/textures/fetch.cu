@@ -8,12 +8,7 @@
  * once for each fetch of a kernel. */
 #include "cuttle/ptx2spv.h"
 
-#define __device__ __attribute__((device))
-#define FUNCTION extern "C" __device__ __attribute__((weak, noinline))
-#define INLINE static inline __device__ __attribute__((always_inline))
-
-typedef unsigned u32;
-typedef unsigned long long u64;
+#include "device.cuh"
 
 extern "C" __device__ __attribute__((weak)) u64 __cuttle_textures = 0;
 
@@ -87,35 +82,6 @@ INLINE struct words load(u64 at, u32 bytes)
         w.v[3] = load_word(at + 12);
     }
     return w;
-}
-
-INLINE float bits_of(u32 bits)
-{
-    return __builtin_bit_cast(float, bits);
-}
-
-INLINE u32 word_of(float value)
-{
-    return __builtin_bit_cast(u32, value);
-}
-
-/* By integers, since not every device has 16-bit floats. */
-INLINE u32 float_of_half(u32 half)
-{
-    const u32 sign = (half & 0x8000) << 16, rest = half & 0x7fff;
-    const u32 tiny = word_of((float)(int)rest * 0x1p-24f), normal = (rest << 13) + 0x38000000, special = 0x7f800000 | rest << 13;
-
-    return sign | (rest < 0x400 ? tiny : rest < 0x7c00 ? normal : special);
-}
-
-/* Rounds to nearest even. */
-INLINE u32 half_of_float(u32 word)
-{
-    const u32 sign = word >> 16 & 0x8000, rest = word & 0x7fffffff;
-    const u32 tiny = (u32)(int)__builtin_rintf(bits_of(rest) * 0x1p24f), normal = (rest + 0xfff + (rest >> 13 & 1) - 0x38000000) >> 13;
-    const u32 special = rest > 0x7f800000 ? 0x7fff : 0x7c00;
-
-    return sign | (rest < 0x38800000 ? tiny : rest < 0x47800000 ? normal : special);
 }
 
 INLINE u32 channel_bits(u32 texel)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture instructions as calls: each gets an operand that names a function of fetch.cu, which is then linked like a system function. Results
- * that are halves are converted by a second function. */
+/* Texture instructions, and copies of tensors, as calls: each gets an operand that names a function of fetch.cu or tensor.cu, which is then
+ * linked like a system function. Results that are halves are converted by a second function. */
 #include "texture_functions.h"
 
 #include "fetch_text.h"
 #include "ptx2spv/module/arena.h"
 #include "ptx2spv/module/compilation.h"
+#include "tensor_text.h"
 #include "texture_access.h"
 
 #include <string.h>
 
 #define PREFIX "__cuttle_"
-#define FIRST_FUNCTION ".weak .func" /* in fetch_text.h; what precedes the first one belongs to all */
+#define FIRST_FUNCTION ".weak .func" /* in a text; what precedes the first one belongs to all */
 
 /* ---- names ---- */
 
@@ -27,6 +28,16 @@ static const char *function_name(struct ct_compilation *compilation, const struc
     if (access->kind >= CT_TEXTURE_QUERY)
         return ct_arena_printf(&compilation->arena, PREFIX "%s", names[access->kind]);
     return ct_arena_printf(&compilation->arena, PREFIX "%s_%s", names[access->kind], access->geometry->word);
+}
+
+/* The function of a copy of a tensor; NULL if the instruction is none. Prefetches have no effect. */
+static const char *tensor_function_or_null(const struct ptx_instruction *insn)
+{
+    if (insn->opcode != PTX_OP_CP || !strstr(insn->text, ".bulk.tensor."))
+        return NULL;
+    if (strstr(insn->text, ".bulk_group"))
+        return strstr(insn->text, "cp.reduce.") == insn->text ? PREFIX "tensor_reduce" : PREFIX "tensor_store";
+    return strstr(insn->text, ".im2col") ? PREFIX "tensor_im2col" : PREFIX "tensor_load";
 }
 
 /* ---- declarations ---- */
@@ -65,8 +76,11 @@ void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx
 
         for (uint32_t i = 0; i < function->n_body; i++) {
             struct ptx_instruction *insn = &function->body[i];
+            const char *tensor_function = tensor_function_or_null(insn);
             struct ct_texture_access access;
 
+            if (tensor_function)
+                append_callee(compilation, insn, declare(compilation, tree, n_own, tensor_function, insn->where));
             if (!ct_is_texture_opcode(insn->opcode) || !ct_texture_access_read(insn, &access))
                 continue;
             insn->mods.unsupported = 0; /* its words are known here, not to the parser */
@@ -81,12 +95,12 @@ void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx
 
 /* ---- definitions ---- */
 
-/* Where the definition of a function begins in the text. */
-static const char *find_definition_or_null(const char *name)
+/* Where the definition of a function begins in a text. */
+static const char *find_definition_or_null(const char *text, const char *name)
 {
     const size_t length = strlen(name);
 
-    for (const char *at = strstr(ct_fetch_text, FIRST_FUNCTION); at; at = strstr(at + 1, FIRST_FUNCTION)) {
+    for (const char *at = strstr(text, FIRST_FUNCTION); at; at = strstr(at + 1, FIRST_FUNCTION)) {
         const char *found = strstr(at, PREFIX);
 
         if (found && strncmp(found, name, length) == 0 && found[length] == '(')
@@ -97,12 +111,17 @@ static const char *find_definition_or_null(const char *name)
 
 const char *ct_texture_function_text_or_null(struct ct_compilation *compilation, const char *name)
 {
-    const char *definition = strncmp(name, PREFIX, strlen(PREFIX)) == 0 ? find_definition_or_null(name) : NULL;
-    const char *end = definition ? strstr(definition, "\n}\n") : NULL;
-    const char *first = strstr(ct_fetch_text, FIRST_FUNCTION);
+    static const char *const texts[] = {ct_fetch_text, ct_tensor_text};
 
-    if (!end)
+    if (strncmp(name, PREFIX, strlen(PREFIX)) != 0)
         return NULL;
-    return ct_arena_printf(&compilation->arena, "%.*s%.*s\n}\n", (int)(first - ct_fetch_text), ct_fetch_text, (int)(end - definition),
-                           definition);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const char *text = texts[i], *definition = find_definition_or_null(text, name);
+        const char *end = definition ? strstr(definition, "\n}\n") : NULL;
+
+        if (end)
+            return ct_arena_printf(&compilation->arena, "%.*s%.*s\n}\n", (int)(strstr(text, FIRST_FUNCTION) - text), text,
+                                   (int)(end - definition), definition);
+    }
+    return NULL;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The functions of fetch.cu, which carry out texture and surface instructions. */
+/* The functions of fetch.cu and tensor.cu, which carry out texture and surface instructions, and copies of tensors. */
 #ifndef PTX2SPV_TEXTURE_FUNCTIONS_H
 #define PTX2SPV_TEXTURE_FUNCTIONS_H
 
 #include "ptx2spv/syntax/ast.h"
 
-/* Gives each texture instruction of a tree that is supported an additional last operand: the function of fetch.cu that it calls, which the
- * tree then declares. If the results are halves (ct_texture_has_halves), the operand before that is the function that converts them. */
+/* Gives each texture instruction of a tree that is supported, and each copy of a tensor, an additional last operand: the function that it
+ * calls, which the tree then declares. If the results are halves (ct_texture_has_halves), the operand before that is the function that converts them. */
 void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx_module *tree);
 /* The PTX that defines such a function; NULL if it is none. */
 const char *ct_texture_function_text_or_null(struct ct_compilation *compilation, const char *name);

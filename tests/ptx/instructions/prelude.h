@@ -9,6 +9,7 @@ static const char prelude[] = ".const .align 4 .b8 table[16] = {3, 10, 17, 24, 3
                               ".global .align 4 .b8 bytes[16] = {3, 10, 17, 24, 31, 38, 45, 52, 59, 66, 73, 80, 87, 94, 101, 108};\n"
                               ".global .align 8 .u64 pointer = generic(bytes)+5;\n"
                               ".shared .align 16 .b8 slots[1024];\n"
+                              ".shared .align 128 .b8 stages[4096];\n"
                               ".func (.param .b32 r) difference(.param .b32 x, .param .b32 y)\n"
                               "{\n  .reg .b32 %v<3>;\n  ld.param.u32 %v0, [x];\n  ld.param.u32 %v1, [y];\n  sub.u32 %v2, %v0, %v1;\n"
                               "  st.param.b32 [r+0], %v2;\n  ret;\n}\n"

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tensor_map.h"
+
+#include "core/base/log.h"
+#include "cuttle/ptx2spv.h"
+
+#include <string.h>
+
+#define CT_CHANNEL "memory"
+#define MAX_RANK 5
+#define MAP_ALIGNMENT 64
+#define PIECE_BYTES 16 /* alignment of tensors, strides and rows of a box */
+#define MAX_SIZE (UINT64_C(1) << 32)
+#define MAX_STRIDE (UINT64_C(1) << 40)
+#define MAX_BOX 256
+#define MAX_STEP 8
+#define MAX_PIXELS 1024
+
+_Static_assert(sizeof(struct ptx2spv_tensor_map) <= sizeof(CUtensorMap), "a map contains the record");
+_Static_assert((int)PTX2SPV_TENSOR_TF32_FTZ == (int)CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, "the types have the same numbers");
+
+static const struct {
+    uint8_t bytes;
+    bool is_float;
+} types[] = {
+    [CU_TENSOR_MAP_DATA_TYPE_UINT8] = {1, false},       [CU_TENSOR_MAP_DATA_TYPE_UINT16] = {2, false},
+    [CU_TENSOR_MAP_DATA_TYPE_UINT32] = {4, false},      [CU_TENSOR_MAP_DATA_TYPE_INT32] = {4, false},
+    [CU_TENSOR_MAP_DATA_TYPE_UINT64] = {8, false},      [CU_TENSOR_MAP_DATA_TYPE_INT64] = {8, false},
+    [CU_TENSOR_MAP_DATA_TYPE_FLOAT16] = {2, true},      [CU_TENSOR_MAP_DATA_TYPE_FLOAT32] = {4, true},
+    [CU_TENSOR_MAP_DATA_TYPE_FLOAT64] = {8, true},      [CU_TENSOR_MAP_DATA_TYPE_BFLOAT16] = {2, true},
+    [CU_TENSOR_MAP_DATA_TYPE_FLOAT32_FTZ] = {4, true},  [CU_TENSOR_MAP_DATA_TYPE_TFLOAT32] = {4, true},
+    [CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ] = {4, true},
+};
+#define N_TYPES (sizeof types / sizeof *types)
+
+static CUresult invalid(const char *why)
+{
+    return ct_fail(CUDA_ERROR_INVALID_VALUE, "%s", why);
+}
+
+/* ---- checks ---- */
+
+static CUresult check_modes(const struct ct_tensor *tensor)
+{
+    if (tensor->type > CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B || tensor->interleave > CU_TENSOR_MAP_INTERLEAVE_32B ||
+        tensor->swizzle > CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B || tensor->promotion > CU_TENSOR_MAP_L2_PROMOTION_L2_256B ||
+        tensor->fill > CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA)
+        return invalid("a type or a mode does not exist");
+    if (tensor->type >= N_TYPES)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "tensors of elements with 4 or 6 bits are not supported");
+    if (tensor->fill && !types[tensor->type].is_float)
+        return invalid("elements outside of a tensor of integers cannot be NaN");
+    if (tensor->interleave == CU_TENSOR_MAP_INTERLEAVE_32B && tensor->swizzle != CU_TENSOR_MAP_SWIZZLE_32B)
+        return invalid("interleaving by 32 bytes requires swizzling by 32 bytes");
+    if (tensor->interleave)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "interleaved tensors are not supported");
+    if (tensor->swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "swizzling in units of 32 or 64 bytes is not supported");
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_extents(const struct ct_tensor *tensor)
+{
+    for (cuuint32_t i = 0; i < tensor->rank; i++) {
+        if (!tensor->sizes[i] || tensor->sizes[i] > MAX_SIZE)
+            return invalid("a dimension of a tensor has 1 to 2^32 elements");
+        if (!tensor->steps[i] || tensor->steps[i] > MAX_STEP)
+            return invalid("element strides are from 1 to 8");
+        if (i && (tensor->strides[i - 1] % PIECE_BYTES || tensor->strides[i - 1] >= MAX_STRIDE))
+            return invalid("the strides of a tensor are multiples of 16 below 2^40");
+    }
+    return CUDA_SUCCESS;
+}
+
+static CUresult check_tensor(const CUtensorMap *map, const struct ct_tensor *tensor, cuuint32_t least_rank)
+{
+    CUresult r;
+
+    if (!map || (uintptr_t)map % MAP_ALIGNMENT)
+        return invalid("a tensor map is aligned to 64 bytes");
+    if (tensor->rank < least_rank || tensor->rank > MAX_RANK)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a tensor of %u dimensions", tensor->rank);
+    if (!tensor->sizes || !tensor->steps || (tensor->rank > 1 && !tensor->strides))
+        return invalid("a null pointer");
+    if (!tensor->address || (uintptr_t)tensor->address % PIECE_BYTES)
+        return invalid("a tensor is aligned to 16 bytes");
+    r = check_modes(tensor);
+    return r == CUDA_SUCCESS ? check_extents(tensor) : r;
+}
+
+/* The bytes that are contiguous in shared memory. */
+static CUresult check_row(const struct ct_tensor *tensor, cuuint32_t elements)
+{
+    const cuuint32_t bytes = elements * types[tensor->type].bytes;
+
+    if (!elements || elements > MAX_BOX)
+        return invalid("a dimension of a box has 1 to 256 elements");
+    if (bytes % PIECE_BYTES)
+        return invalid("the innermost dimension of a box has a multiple of 16 bytes");
+    if (tensor->swizzle && bytes > 16u << tensor->swizzle)
+        return invalid("the innermost dimension of a box is larger than the swizzle's span");
+    return CUDA_SUCCESS;
+}
+
+/* ---- records ---- */
+
+/* The part that all kinds of maps have. */
+static struct ptx2spv_tensor_map record_of(const struct ct_tensor *tensor)
+{
+    struct ptx2spv_tensor_map record = {
+        .address = (uintptr_t)tensor->address,
+        .rank = tensor->rank,
+        .type = tensor->type,
+        .element_bytes = types[tensor->type].bytes,
+        .swizzle_mask = tensor->swizzle ? ((1u << tensor->swizzle) - 1) << 4 : 0,
+        .fills_nan = tensor->fill,
+        .mark = PTX2SPV_TENSOR_MARK,
+    };
+
+    for (unsigned i = 0; i < MAX_RANK; i++) {
+        const bool exists = i < tensor->rank;
+
+        record.last[i] = exists ? (uint32_t)(tensor->sizes[i] - 1) : 0;
+        record.steps |= (exists && i ? tensor->steps[i] : 1) << 4 * i; /* that of the innermost dimension has no effect */
+        if (exists && i)
+            record.strides[i - 1] = tensor->strides[i - 1];
+    }
+    return record;
+}
+
+static void write_record(CUtensorMap *map, const struct ptx2spv_tensor_map *record)
+{
+    memset(map, 0, sizeof *map);
+    memcpy(map, record, sizeof *record);
+}
+
+CUresult ct_tensor_map_tiled(CUtensorMap *map, const struct ct_tensor *tensor, const cuuint32_t *box)
+{
+    CUresult r = check_tensor(map, tensor, 1);
+    struct ptx2spv_tensor_map record;
+
+    if (r == CUDA_SUCCESS)
+        r = box ? check_row(tensor, box[0]) : invalid("a null pointer");
+    for (cuuint32_t i = 1; r == CUDA_SUCCESS && i < tensor->rank; i++)
+        if (!box[i] || box[i] > MAX_BOX)
+            r = invalid("a dimension of a box has 1 to 256 elements");
+    if (r != CUDA_SUCCESS)
+        return r;
+    record = record_of(tensor);
+    for (unsigned i = 0; i < MAX_RANK; i++)
+        record.box[i] = i < tensor->rank ? (int32_t)box[i] : 1;
+    write_record(map, &record);
+    return CUDA_SUCCESS;
+}
+
+/* Corners have 16 bits in tensors with one dimension of space, 8 with two, and 5 with three. */
+static bool fits_corner(int corner, cuuint32_t rank)
+{
+    const int limit = rank == 3 ? 1 << 15 : rank == 4 ? 1 << 7 : 1 << 4;
+
+    return corner >= -limit && corner < limit;
+}
+
+static CUresult check_image(const struct ct_tensor *tensor, const struct ct_tensor_image *image)
+{
+    if (!image->lower || !image->upper)
+        return invalid("a null pointer");
+    for (cuuint32_t i = 0; i + 2 < tensor->rank; i++)
+        if (!fits_corner(image->lower[i], tensor->rank) || !fits_corner(image->upper[i], tensor->rank))
+            return invalid("a corner of the bounding box is out of range");
+    if (!image->pixels || image->pixels > MAX_PIXELS)
+        return invalid("a column has 1 to 1024 pixels");
+    return check_row(tensor, image->channels);
+}
+
+CUresult ct_tensor_map_image(CUtensorMap *map, const struct ct_tensor *tensor, const struct ct_tensor_image *image)
+{
+    CUresult r = check_tensor(map, tensor, 3);
+    struct ptx2spv_tensor_map record;
+
+    if (r == CUDA_SUCCESS)
+        r = check_image(tensor, image);
+    if (r != CUDA_SUCCESS)
+        return r;
+    record = record_of(tensor);
+    record.pixels = image->pixels;
+    record.box[0] = (int32_t)image->channels;
+    for (cuuint32_t i = 0; i + 2 < tensor->rank; i++) {
+        record.box[1 + i] = image->lower[i];
+        record.box[4 + i] = (int32_t)record.last[1 + i] + image->upper[i];
+    }
+    write_record(map, &record);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_tensor_map_move(CUtensorMap *map, void *address)
+{
+    struct ptx2spv_tensor_map record;
+
+    if (!map || (uintptr_t)map % MAP_ALIGNMENT)
+        return invalid("a tensor map is aligned to 64 bytes");
+    memcpy(&record, map, sizeof record);
+    if (record.mark != PTX2SPV_TENSOR_MARK)
+        return invalid("this is no tensor map");
+    if (!address || (uintptr_t)address % PIECE_BYTES)
+        return invalid("a tensor is aligned to 16 bytes");
+    record.address = (uintptr_t)address;
+    memcpy(map, &record, sizeof record);
+    return CUDA_SUCCESS;
+}

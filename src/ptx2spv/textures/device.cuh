@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What fetch.cu and tensor.cu share: the words of CUDA C++ without its headers, and conversions of halves. */
+#define __device__ __attribute__((device))
+#define FUNCTION extern "C" __device__ __attribute__((weak, noinline))
+#define INLINE static inline __device__ __attribute__((always_inline))
+
+typedef unsigned u32;
+typedef unsigned long long u64;
+
+INLINE float bits_of(u32 bits)
+{
+    return __builtin_bit_cast(float, bits);
+}
+
+INLINE u32 word_of(float value)
+{
+    return __builtin_bit_cast(u32, value);
+}
+
+/* By integers, since not every device has 16-bit floats. */
+INLINE u32 float_of_half(u32 half)
+{
+    const u32 sign = (half & 0x8000) << 16, rest = half & 0x7fff;
+    const u32 tiny = word_of((float)(int)rest * 0x1p-24f), normal = (rest << 13) + 0x38000000, special = 0x7f800000 | rest << 13;
+
+    return sign | (rest < 0x400 ? tiny : rest < 0x7c00 ? normal : special);
+}
+
+/* Rounds to nearest even. */
+INLINE u32 half_of_float(u32 word)
+{
+    const u32 sign = word >> 16 & 0x8000, rest = word & 0x7fffffff;
+    const u32 tiny = (u32)(int)__builtin_rintf(bits_of(rest) * 0x1p24f), normal = (rest + 0xfff + (rest >> 13 & 1) - 0x38000000) >> 13;
+    const u32 special = rest > 0x7f800000 ? 0x7fff : 0x7c00;
+
+    return sign | (rest < 0x38800000 ? tiny : rest < 0x47800000 ? normal : special);
+}

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies of tensors (PTX ISA, "cp.async.bulk.tensor", "cp.reduce.async.bulk.tensor") by maps of the driver API, and the errors of the functions
+ * that make maps. The expectations follow the manuals' definitions, element by element. Runs with NVIDIA's driver on sm_90, too. */
+#include "api_test.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SHARED_BYTES = 16384, TENSOR_BYTES = 65536, THREADS = 64, MAX_RANK = 5 };
+
+struct tensor_case {
+    CUtensorMapDataType type;
+    uint32_t bytes, rank;
+    uint64_t sizes[MAX_RANK], strides[MAX_RANK - 1];
+    uint32_t box[MAX_RANK], steps[MAX_RANK];
+    CUtensorMapSwizzle swizzle;
+    CUtensorMapFloatOOBfill fill;
+    int at[MAX_RANK];
+};
+
+#define U8 CU_TENSOR_MAP_DATA_TYPE_UINT8, 1
+#define U16 CU_TENSOR_MAP_DATA_TYPE_UINT16, 2
+#define U32 CU_TENSOR_MAP_DATA_TYPE_UINT32, 4
+#define S32 CU_TENSOR_MAP_DATA_TYPE_INT32, 4
+#define U64 CU_TENSOR_MAP_DATA_TYPE_UINT64, 8
+#define F16 CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2
+#define F32 CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4
+#define F64 CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 8
+#define ZERO CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE
+#define NAN_FILL CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
+#define S(n) CU_TENSOR_MAP_SWIZZLE_##n
+
+static const struct tensor_case cases[] = {
+    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {0}},
+    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {7}},
+    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {-5}},
+    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {90}},
+    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {1000}},
+    {U8, 1, {1001}, {0}, {256}, {1}, S(NONE), ZERO, {-3}},
+    {U16, 2, {33, 17}, {80}, {16, 8}, {1, 1}, S(NONE), ZERO, {0, 0}},
+    {U16, 2, {33, 17}, {80}, {16, 8}, {1, 1}, S(32B), ZERO, {8, 9}},
+    {U16, 2, {33, 17}, {80}, {32, 8}, {1, 1}, S(64B), ZERO, {5, 12}},
+    {U8, 2, {200, 40}, {208}, {128, 24}, {1, 1}, S(128B), ZERO, {16, 8}},
+    {U8, 2, {200, 40}, {208}, {128, 24}, {1, 1}, S(128B), ZERO, {-13, 30}},
+    {F16, 2, {64, 64}, {128}, {64, 64}, {1, 1}, S(128B), ZERO, {0, 0}},
+    {F32, 2, {40, 9}, {160}, {32, 8}, {1, 1}, S(NONE), NAN_FILL, {20, -3}},
+    {F16, 2, {40, 9}, {80}, {32, 8}, {1, 1}, S(NONE), NAN_FILL, {30, 4}},
+    {U64, 3, {6, 5, 4}, {48, 240}, {4, 3, 2}, {1, 1, 1}, S(NONE), ZERO, {1, 1, 1}},
+    {U64, 3, {6, 5, 4}, {64, 320}, {4, 3, 4}, {1, 1, 1}, S(NONE), ZERO, {-1, 3, 2}},
+    {S32, 3, {20, 9, 11}, {80, 720}, {8, 9, 8}, {1, 2, 3}, S(NONE), ZERO, {4, 0, 0}},
+    {S32, 3, {20, 9, 11}, {80, 720}, {8, 7, 8}, {1, 3, 5}, S(32B), ZERO, {4, -1, 2}},
+    {U32, 4, {9, 5, 4, 3}, {48, 240, 960}, {8, 3, 2, 2}, {1, 1, 1, 1}, S(NONE), ZERO, {0, 1, 2, 1}},
+    {F64, 5, {5, 4, 3, 3, 2}, {48, 192, 576, 1728}, {4, 3, 2, 2, 2}, {1, 1, 1, 1, 1}, S(NONE), ZERO, {1, 2, 2, -1, 0}},
+    {U8, 5, {32, 3, 3, 3, 3}, {32, 96, 288, 864}, {16, 2, 2, 3, 2}, {1, 1, 1, 2, 1}, S(NONE), ZERO, {9, 2, 1, 0, 1}},
+};
+
+/* ---- kernels ---- */
+
+static const char load_text[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 out, .param .u32 bytes, .param .align 4 .b8 at[20], .param .align 4 .b8 "
+    "by[12])\n{\n"
+    "    .shared .align 1024 .b8 box[16384];\n    .shared .align 8 .b64 barrier;\n"
+    "    .reg .pred %%p;\n    .reg .b16 %%h<4>;\n    .reg .b32 %%r<20>;\n    .reg .b64 %%d<9>;\n"
+    "    mov.b64 %%d1, map;\n    cvta.param.u64 %%d1, %%d1;\n    ld.param.u64 %%d2, [out];\n    ld.param.u32 %%r1, [bytes];\n"
+    "    ld.param.u32 %%r2, [at];\n    ld.param.u32 %%r3, [at+4];\n    ld.param.u32 %%r4, [at+8];\n    ld.param.u32 %%r5, [at+12];\n"
+    "    ld.param.u32 %%r6, [at+16];\n    ld.param.u16 %%h0, [by];\n    ld.param.u16 %%h1, [by+4];\n    ld.param.u16 %%h2, [by+8];\n"
+    "    mov.u32 %%r7, %%tid.x;\n    mov.u32 %%r8, box;\n    setp.ne.u32 %%p, %%r7, 0;\n    @%%p bra start;\n"
+    "    mbarrier.init.shared::cta.b64 [barrier], 1;\n    fence.mbarrier_init.release.cluster;\n"
+    "start:\n    bar.sync 0;\n    @%%p bra wait;\n    mbarrier.arrive.expect_tx.shared::cta.b64 _, [barrier], %%r1;\n"
+    "    cp.async.bulk.tensor.%ud.shared::cluster.global%s.mbarrier::complete_tx::bytes [box], [%%d1, {%s}], [barrier]%s;\n"
+    "wait:\n    mbarrier.try_wait.parity.shared::cta.b64 %%p, [barrier], 0;\n    @!%%p bra wait;\n    shl.b32 %%r9, %%r7, 2;\n"
+    "copy:\n    setp.ge.u32 %%p, %%r9, %%r1;\n    @%%p bra end;\n    add.u32 %%r10, %%r9, %%r8;\n    ld.shared.u32 %%r11, [%%r10];\n"
+    "    cvt.u64.u32 %%d3, %%r9;\n    add.u64 %%d3, %%d3, %%d2;\n    st.global.u32 [%%d3], %%r11;\n    add.u32 %%r9, %%r9, 256;\n"
+    "    bra copy;\nend:\n    ret;\n}\n";
+
+static const char put_text[] =
+    ".version 8.0\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 in, .param .u32 bytes, .param .align 4 .b8 at[20])\n{\n"
+    "    .shared .align 1024 .b8 box[16384];\n"
+    "    .reg .pred %%p;\n    .reg .b32 %%r<20>;\n    .reg .b64 %%d<9>;\n"
+    "    mov.b64 %%d1, map;\n    cvta.param.u64 %%d1, %%d1;\n    ld.param.u64 %%d2, [in];\n    ld.param.u32 %%r1, [bytes];\n"
+    "    ld.param.u32 %%r2, [at];\n    ld.param.u32 %%r3, [at+4];\n    ld.param.u32 %%r4, [at+8];\n    ld.param.u32 %%r5, [at+12];\n"
+    "    ld.param.u32 %%r6, [at+16];\n    mov.u32 %%r7, %%tid.x;\n    mov.u32 %%r8, box;\n    shl.b32 %%r9, %%r7, 2;\n"
+    "copy:\n    setp.ge.u32 %%p, %%r9, %%r1;\n    @%%p bra copied;\n    add.u32 %%r10, %%r9, %%r8;\n    cvt.u64.u32 %%d3, %%r9;\n"
+    "    add.u64 %%d3, %%d3, %%d2;\n    ld.global.u32 %%r11, [%%d3];\n    st.shared.u32 [%%r10], %%r11;\n    add.u32 %%r9, %%r9, 256;\n"
+    "    bra copy;\ncopied:\n    fence.proxy.async.shared::cta;\n    bar.sync 0;\n    setp.ne.u32 %%p, %%r7, 0;\n    @%%p bra end;\n"
+    "    %s.async.bulk.tensor.%ud.global.shared::cta%s.bulk_group [%%d1, {%s}], [box];\n"
+    "    cp.async.bulk.commit_group;\n    cp.async.bulk.wait_group 0;\nend:\n    ret;\n}\n";
+
+static const char *const coordinate_lists[] = {"", "%r2", "%r2, %r3", "%r2, %r3, %r4", "%r2, %r3, %r4, %r5", "%r2, %r3, %r4, %r5, %r6"};
+
+static CUfunction load_kernel(CUmodule *module, const char *text)
+{
+    CUfunction kernel;
+
+    if (cuModuleLoadData(module, text) != CUDA_SUCCESS)
+        fail_msg("does not load: %s", text);
+    assert_int_equal(cuModuleGetFunction(&kernel, *module, "k"), CUDA_SUCCESS);
+    return kernel;
+}
+
+static void launch(const char *text, void **params)
+{
+    CUmodule module;
+    CUfunction kernel = load_kernel(&module, text);
+
+    assert_int_equal(cuLaunchKernel(kernel, 1, 1, 1, THREADS, 1, 1, 0, NULL, params, NULL), CUDA_SUCCESS);
+    assert_int_equal(cuCtxSynchronize(), CUDA_SUCCESS);
+    assert_int_equal(cuModuleUnload(module), CUDA_SUCCESS);
+}
+
+/* ---- the model ---- */
+
+static uint8_t tensor[TENSOR_BYTES], box[SHARED_BYTES], found[TENSOR_BYTES];
+
+static void fill(uint8_t *bytes, size_t n, uint32_t seed)
+{
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * 1664525 + 1013904223;
+        bytes[i] = (uint8_t)(seed >> 24);
+    }
+}
+
+static uint32_t count_of(const struct tensor_case *c, uint32_t i)
+{
+    if (i >= c->rank)
+        return 1;
+    return i ? (c->box[i] + c->steps[i] - 1) / c->steps[i] : c->box[0];
+}
+
+static uint32_t box_bytes(const struct tensor_case *c)
+{
+    uint32_t bytes = c->bytes;
+
+    for (uint32_t i = 0; i < MAX_RANK; i++)
+        bytes *= count_of(c, i);
+    return bytes;
+}
+
+/* Where byte `offset` of a box lies in shared memory. */
+static uint32_t swizzled(CUtensorMapSwizzle swizzle, uint32_t offset)
+{
+    const uint32_t row = offset / 128, chunk = offset / 16 % 8;
+
+    switch (swizzle) {
+    case CU_TENSOR_MAP_SWIZZLE_32B:
+        return row * 128 + (chunk ^ row % 2) * 16 + offset % 16;
+    case CU_TENSOR_MAP_SWIZZLE_64B:
+        return row * 128 + (chunk ^ row % 4) * 16 + offset % 16;
+    case CU_TENSOR_MAP_SWIZZLE_128B:
+        return row * 128 + (chunk ^ row % 8) * 16 + offset % 16;
+    default:
+        return offset;
+    }
+}
+
+/* The address in the tensor of element n of the box; NULL if it is outside. */
+static uint8_t *element_or_null(const struct tensor_case *c, uint32_t n)
+{
+    uint64_t offset = 0;
+
+    for (uint32_t i = 0; i < c->rank; i++) {
+        const int64_t x = c->at[i] + (int64_t)(n % count_of(c, i)) * (i ? c->steps[i] : 1);
+
+        n /= count_of(c, i);
+        if (x < 0 || (uint64_t)x >= c->sizes[i])
+            return NULL;
+        offset += (uint64_t)x * (i ? c->strides[i - 1] : c->bytes);
+    }
+    return tensor + offset;
+}
+
+/* Whether an element of a half or a float is NaN. */
+static bool is_nan(const struct tensor_case *c, const uint8_t *element)
+{
+    uint32_t word = 0;
+
+    memcpy(&word, element, c->bytes);
+    return c->bytes == 2 ? (word & 0x7fff) > 0x7c00 : (word & 0x7fffffff) > 0x7f800000;
+}
+
+static CUtensorMap map_of(const struct tensor_case *c, CUdeviceptr memory)
+{
+    CUtensorMap map;
+
+    assert_int_equal(cuTensorMapEncodeTiled(&map, c->type, c->rank, (void *)memory, c->sizes, c->strides, c->box, c->steps,
+                                            CU_TENSOR_MAP_INTERLEAVE_NONE, c->swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, c->fill),
+                     CUDA_SUCCESS);
+    return map;
+}
+
+static CUdeviceptr allocate(const void *contents, size_t bytes)
+{
+    CUdeviceptr memory;
+
+    assert_int_equal(cuMemAlloc(&memory, bytes), CUDA_SUCCESS);
+    assert_int_equal(cuMemcpyHtoD(memory, contents, bytes), CUDA_SUCCESS);
+    return memory;
+}
+
+/* ---- loads ---- */
+
+static void check_loaded(size_t number)
+{
+    static const uint8_t zeros[8];
+    const struct tensor_case *c = &cases[number];
+
+    for (uint32_t n = 0; n < box_bytes(c) / c->bytes; n++) {
+        const uint8_t *got = found + swizzled(c->swizzle, n * c->bytes), *want = element_or_null(c, n);
+
+        if (!want && c->fill ? !is_nan(c, got) : memcmp(got, want ? want : zeros, c->bytes) != 0)
+            fail_msg("case %zu, element %u of the box is wrong", number, n);
+    }
+}
+
+static void test_loads(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct tensor_case *c = &cases[i];
+        char text[sizeof load_text + 200];
+        CUdeviceptr memory, out;
+        CUtensorMap map;
+        uint32_t bytes = box_bytes(c), by[3] = {0};
+        int at[MAX_RANK];
+        void *params[] = {&map, &out, &bytes, at, by};
+
+        memcpy(at, c->at, sizeof at);
+        fill(tensor, sizeof tensor, (uint32_t)i);
+        memory = allocate(tensor, sizeof tensor);
+        out = allocate(tensor, SHARED_BYTES);
+        map = map_of(c, memory);
+        snprintf(text, sizeof text, load_text, c->rank, i & 1 ? ".tile" : "", coordinate_lists[c->rank], "");
+        launch(text, params);
+        assert_int_equal(cuMemcpyDtoH(found, out, bytes), CUDA_SUCCESS);
+        check_loaded(i);
+        assert_int_equal(cuMemFree(memory), CUDA_SUCCESS);
+        assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
+    }
+}
+
+/* ---- stores and reductions ---- */
+
+static uint64_t read(const uint8_t *from, uint32_t bytes)
+{
+    uint64_t value = 0;
+
+    memcpy(&value, from, bytes);
+    return value;
+}
+
+static uint64_t combined(CUtensorMapDataType type, const char *operation, uint64_t old, uint64_t value)
+{
+    if (!operation)
+        return value;
+    if (!strcmp(operation, "add"))
+        return old + value;
+    if (!strcmp(operation, "xor"))
+        return old ^ value;
+    if (!strcmp(operation, "and"))
+        return old & value;
+    if (!strcmp(operation, "or"))
+        return old | value;
+    if (!strcmp(operation, "inc"))
+        return old >= value ? 0 : old + 1;
+    if (!strcmp(operation, "dec"))
+        return old == 0 || old > value ? value : old - 1;
+    const bool is_less = type == CU_TENSOR_MAP_DATA_TYPE_INT32 ? (int32_t)old < (int32_t)value : old < value;
+    return is_less == !strcmp(operation, "min") ? old : value;
+}
+
+/* operation: NULL for a store */
+static void check_put(const struct tensor_case *c, const char *operation)
+{
+    char text[sizeof put_text + 200], words[16];
+    CUdeviceptr memory, in;
+    CUtensorMap map;
+    uint32_t bytes = box_bytes(c);
+    int at[MAX_RANK];
+    void *params[] = {&map, &in, &bytes, at};
+
+    memcpy(at, c->at, sizeof at);
+    fill(tensor, sizeof tensor, 7);
+    fill(box, sizeof box, 77);
+    memory = allocate(tensor, sizeof tensor);
+    in = allocate(box, sizeof box);
+    map = map_of(c, memory);
+    snprintf(words, sizeof words, "%s%s", operation ? "." : "", operation ? operation : "");
+    snprintf(text, sizeof text, put_text, operation ? "cp.reduce" : "cp", c->rank, words, coordinate_lists[c->rank]);
+    launch(text, params);
+    assert_int_equal(cuMemcpyDtoH(found, memory, sizeof found), CUDA_SUCCESS);
+    for (uint32_t n = 0; n < bytes / c->bytes; n++) {
+        uint8_t *to = element_or_null(c, n);
+        const uint64_t value = read(box + swizzled(c->swizzle, n * c->bytes), c->bytes);
+
+        if (to) {
+            const uint64_t result = combined(c->type, operation, read(to, c->bytes), value);
+
+            memcpy(to, &result, c->bytes);
+        }
+    }
+    for (size_t i = 0; i < sizeof tensor; i++)
+        if (found[i] != tensor[i])
+            fail_msg("%s, type %d, rank %u: byte %zu is 0x%x instead of 0x%x", operation ? operation : "store", (int)c->type, c->rank, i,
+                     found[i], tensor[i]);
+    assert_int_equal(cuMemFree(memory), CUDA_SUCCESS);
+    assert_int_equal(cuMemFree(in), CUDA_SUCCESS);
+}
+
+static void test_stores(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_put(&cases[i], NULL);
+}
+
+static void test_reductions(void **state)
+{
+    static const char *const operations[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
+    static const struct tensor_case words = {U32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}};
+    static const struct tensor_case integers = {S32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(NONE), ZERO, {-3, 2}};
+    static const struct tensor_case wide = {U64, 2, {9, 17}, {80}, {8, 8}, {1, 1}, S(NONE), ZERO, {5, -2}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        const bool counts = operations[i][2] == 'c'; /* inc, dec */
+
+        check_put(&words, operations[i]);
+        if (!counts && i < 3)
+            check_put(&integers, operations[i]);
+        if (!counts)
+            check_put(&wide, operations[i]);
+    }
+}
+
+/* ---- im2col ---- */
+
+struct image_case {
+    uint32_t rank;
+    uint64_t sizes[MAX_RANK];
+    int lower[3], upper[3];
+    uint32_t channels, pixels, steps[MAX_RANK];
+    int at[MAX_RANK];
+    uint32_t by[3];
+};
+
+static const struct image_case images[] = {
+    {3, {8, 10, 3}, {-1}, {-1}, 8, 12, {1, 1, 1}, {0, -1, 0}, {0}},
+    {3, {8, 10, 3}, {-1}, {-1}, 4, 12, {1, 2, 1}, {4, -1, 1}, {2}},
+    {4, {8, 6, 5, 3}, {-1, -1}, {-1, -1}, 8, 40, {1, 1, 1, 1}, {0, -1, -1, 0}, {0, 0}},
+    {4, {8, 6, 5, 3}, {-1, -1}, {-1, -1}, 8, 40, {1, 1, 1, 1}, {0, 2, 1, 0}, {2, 1}},
+    {4, {8, 6, 5, 3}, {0, -1}, {0, -2}, 8, 30, {1, 2, 1, 1}, {0, 0, -1, 1}, {0, 2}},
+    {5, {4, 4, 3, 3, 2}, {-1, 0, -1}, {-1, 0, 0}, 4, 50, {1, 1, 1, 1, 1}, {0, -1, 0, -1, 0}, {1, 0, 1}},
+};
+
+/* The element of channel `ch` at a position in the image, or 0. The elements have 32 bits and no padding. */
+static uint32_t image_element(const struct image_case *c, const int *at, uint32_t ch)
+{
+    uint64_t index = (uint64_t)c->at[0] + ch, distance = c->sizes[0];
+    uint32_t value;
+
+    if (index >= c->sizes[0])
+        return 0;
+    for (uint32_t i = 1; i < c->rank; i++) {
+        const int x = at[i] + (i + 1 < c->rank ? (int)c->by[i - 1] : 0);
+
+        if (x < 0 || (uint64_t)x >= c->sizes[i])
+            return 0;
+        index += (uint64_t)x * distance;
+        distance *= c->sizes[i];
+    }
+    memcpy(&value, tensor + 4 * index, 4);
+    return value;
+}
+
+static void advance(const struct image_case *c, int *at)
+{
+    for (uint32_t i = 1; i + 1 < c->rank; i++) {
+        at[i] += (int)c->steps[i];
+        if (at[i] < (int)c->sizes[i] + c->upper[i - 1])
+            return;
+        at[i] = c->lower[i - 1];
+    }
+    at[c->rank - 1]++;
+}
+
+static void check_image(size_t number, const uint32_t *loaded)
+{
+    const struct image_case *c = &images[number];
+    int at[MAX_RANK];
+
+    memcpy(at, c->at, sizeof at);
+    for (uint32_t p = 0; p < c->pixels; p++) {
+        for (uint32_t ch = 0; ch < c->channels; ch++)
+            if (loaded[p * c->channels + ch] != image_element(c, at, ch))
+                fail_msg("image %zu, pixel %u, channel %u: 0x%x instead of 0x%x", number, p, ch, loaded[p * c->channels + ch],
+                         image_element(c, at, ch));
+        advance(c, at);
+    }
+}
+
+static void test_images(void **state)
+{
+    static const char *const offsets[] = {", {%h0}", ", {%h0, %h1}", ", {%h0, %h1, %h2}"};
+    static uint32_t loaded[SHARED_BYTES / 4];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        const struct image_case *c = &images[i];
+        uint64_t strides[MAX_RANK], stride = 4;
+        char text[sizeof load_text + 200];
+        CUdeviceptr memory, out;
+        CUtensorMap map;
+        uint32_t bytes = 4 * c->channels * c->pixels, by[3];
+        int at[MAX_RANK];
+        void *params[] = {&map, &out, &bytes, at, by};
+
+        memcpy(at, c->at, sizeof at);
+        memcpy(by, c->by, sizeof by);
+        for (uint32_t k = 0; k + 1 < c->rank; k++)
+            strides[k] = stride *= c->sizes[k];
+        fill(tensor, sizeof tensor, (uint32_t)i);
+        memory = allocate(tensor, sizeof tensor);
+        out = allocate(tensor, SHARED_BYTES);
+        assert_int_equal(cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_UINT32, c->rank, (void *)memory, c->sizes, strides, c->lower,
+                                                 c->upper, c->channels, c->pixels, c->steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                                 CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, ZERO),
+                         CUDA_SUCCESS);
+        snprintf(text, sizeof text, load_text, c->rank, ".im2col", coordinate_lists[c->rank], offsets[c->rank - 3]);
+        launch(text, params);
+        assert_int_equal(cuMemcpyDtoH(loaded, out, bytes), CUDA_SUCCESS);
+        check_image(i, loaded);
+        assert_int_equal(cuMemFree(memory), CUDA_SUCCESS);
+        assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
+    }
+}
+
+/* ---- errors ---- */
+
+/* A valid call, of which each row of the test changes one argument. */
+struct call {
+    CUtensorMapDataType type;
+    uint32_t rank;
+    uint64_t address, sizes[2], stride;
+    uint32_t box[2], steps[2];
+    CUtensorMapInterleave interleave;
+    CUtensorMapSwizzle swizzle;
+    CUtensorMapL2promotion promotion;
+    CUtensorMapFloatOOBfill fill;
+};
+
+static CUresult encode(const struct call *call)
+{
+    CUtensorMap map;
+
+    return cuTensorMapEncodeTiled(&map, call->type, call->rank, (void *)(uintptr_t)call->address, call->sizes, &call->stride, call->box,
+                                  call->steps, call->interleave, call->swizzle, call->promotion, call->fill);
+}
+
+static void test_errors(void **state)
+{
+    static const struct call valid = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+                                      .rank = 2,
+                                      .address = 0x10000,
+                                      .sizes = {64, 64},
+                                      .stride = 128,
+                                      .box = {64, 8},
+                                      .steps = {1, 1},
+                                      .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
+    struct call call = valid;
+
+    (void)state;
+    assert_int_equal(encode(&call), CUDA_SUCCESS);
+#define INVALID(member, value)                                                                                                             \
+    call = valid;                                                                                                                          \
+    call.member = value;                                                                                                                   \
+    assert_int_equal(encode(&call), CUDA_ERROR_INVALID_VALUE)
+    INVALID(type, (CUtensorMapDataType)77);
+    INVALID(rank, 0);
+    INVALID(rank, 6);
+    INVALID(address, 0x10008);
+    INVALID(sizes[1], 0);
+    INVALID(sizes[0], (UINT64_C(1) << 32) + 1);
+    INVALID(stride, 136);
+    INVALID(stride, UINT64_C(1) << 40);
+    INVALID(box[0], 0);
+    INVALID(box[1], 257);
+    INVALID(box[0], 12);
+    INVALID(box[0], 72); /* 144 bytes, more than the swizzle's span */
+    INVALID(steps[1], 0);
+    INVALID(steps[1], 9);
+    INVALID(swizzle, (CUtensorMapSwizzle)77);
+    INVALID(promotion, (CUtensorMapL2promotion)77);
+    INVALID(fill, NAN_FILL); /* of integers */
+    INVALID(interleave, (CUtensorMapInterleave)77);
+#undef INVALID
+}
+
+static void test_replaced_address(void **state)
+{
+    const struct tensor_case *c = &cases[1];
+    CUdeviceptr first, second, out;
+    char text[sizeof load_text + 200];
+    CUtensorMap map;
+    uint32_t bytes = box_bytes(c), by[3] = {0};
+    int at[MAX_RANK];
+    void *params[] = {&map, &out, &bytes, at, by};
+
+    (void)state;
+    memcpy(at, c->at, sizeof at);
+    fill(tensor, sizeof tensor, 1);
+    first = allocate(tensor, sizeof tensor);
+    fill(tensor, sizeof tensor, 2);
+    second = allocate(tensor, sizeof tensor);
+    out = allocate(tensor, SHARED_BYTES);
+    map = map_of(c, first);
+    assert_int_equal(cuTensorMapReplaceAddress(&map, (void *)(second + 8)), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuTensorMapReplaceAddress(NULL, (void *)second), CUDA_ERROR_INVALID_VALUE);
+    assert_int_equal(cuTensorMapReplaceAddress(&map, (void *)second), CUDA_SUCCESS);
+    snprintf(text, sizeof text, load_text, c->rank, "", coordinate_lists[c->rank], "");
+    launch(text, params);
+    assert_int_equal(cuMemcpyDtoH(found, out, bytes), CUDA_SUCCESS);
+    check_loaded(1);
+    assert_int_equal(cuMemFree(first), CUDA_SUCCESS);
+    assert_int_equal(cuMemFree(second), CUDA_SUCCESS);
+    assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_loads),  cmocka_unit_test(test_stores), cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_images), cmocka_unit_test(test_errors), cmocka_unit_test(test_replaced_address),
+    };
+
+    return cmocka_run_group_tests(tests, with_context, without_context);
+}
