@@ -24,6 +24,7 @@ ct_value ct_matrix_area_of(struct ct_build *b, const struct ct_matrix_area *area
     return ct_add(&b->at, area->warp, ct_op2(&b->at, CT_OP_MUL, PTX_U32, lane, ct_const32(&b->at, WORD_BYTES * area->words)));
 }
 
+/* Values have 32 bits, also those of which 16 are in memory: not all devices have 16-bit integers. */
 static struct ct_insn *shared_access(struct ct_build *b, enum ct_op op, enum ptx_type type, ct_value address, int64_t offset)
 {
     struct ct_insn *insn = ct_emit_insn(&b->at, op, type, op == CT_OP_LOAD, op == CT_OP_LOAD ? 1 : 2);
@@ -33,7 +34,7 @@ static struct ct_insn *shared_access(struct ct_build *b, enum ct_op op, enum ptx
     insn->offset = offset;
     insn->operands[0] = address;
     if (op == CT_OP_LOAD)
-        insn->results[0] = ct_value_create(b->fn, ct_width_of(type));
+        insn->results[0] = ct_value_create(b->fn, CT_W_32);
     return insn;
 }
 
@@ -137,8 +138,8 @@ static ct_value load_matrix(struct ct_build *b, const struct rows *rows, unsigne
     if (!is_transposed)
         return shared_access(b, CT_OP_LOAD, PTX_B32, address_of_pair(b, rows, matrix), 0)->results[0];
     for (unsigned i = 0; i < 2; i++)
-        halves[i] = shared_access(b, CT_OP_LOAD, PTX_B16, address_of_half(b, rows, matrix, i), 0)->results[0];
-    return ct_pack2(&b->at, halves[0], halves[1]);
+        halves[i] = shared_access(b, CT_OP_LOAD, PTX_U16, address_of_half(b, rows, matrix, i), 0)->results[0];
+    return ct_or(&b->at, halves[0], ct_shl_imm(&b->at, halves[1], 16));
 }
 
 void ct_build_ldmatrix(struct ct_build *b)
@@ -158,15 +159,14 @@ void ct_build_ldmatrix(struct ct_build *b)
 
 static void store_matrix(struct ct_build *b, const struct rows *rows, unsigned matrix, bool is_transposed, ct_value value)
 {
-    ct_value halves[2];
+    const ct_value halves[2] = {value, is_transposed ? ct_shr_imm(&b->at, value, 16) : value};
 
     if (!is_transposed) {
         shared_access(b, CT_OP_STORE, PTX_B32, address_of_pair(b, rows, matrix), 0)->operands[1] = value;
         return;
     }
-    ct_unpack2(&b->at, value, &halves[0], &halves[1]);
     for (unsigned i = 0; i < 2; i++)
-        shared_access(b, CT_OP_STORE, PTX_B16, address_of_half(b, rows, matrix, i), 0)->operands[1] = halves[i];
+        shared_access(b, CT_OP_STORE, PTX_U16, address_of_half(b, rows, matrix, i), 0)->operands[1] = halves[i];
 }
 
 void ct_build_stmatrix(struct ct_build *b)
@@ -206,7 +206,7 @@ void ct_build_movmatrix(struct ct_build *b)
     for (unsigned i = 0; i < 2; i++) {
         const ct_value word = ct_matrix_area_load(b, ct_matrix_area_of(b, &area, lane), ROW_LANES * i);
 
-        halves[i] = ct_resize(at, ct_op2(at, CT_OP_SHR, PTX_U32, word, shift), PTX_U32, CT_W_16);
+        halves[i] = ct_op2(at, CT_OP_SHR, PTX_U32, word, shift);
     }
-    ct_build_result(b, ct_pack2(at, halves[0], halves[1]), PTX_B32);
+    ct_build_result(b, ct_or(at, ct_and_imm(at, halves[0], 0xffff), ct_shl_imm(at, halves[1], 16)), PTX_B32);
 }

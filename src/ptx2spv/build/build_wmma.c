@@ -126,7 +126,7 @@ static struct ct_insn *access_element(struct memory *memory, enum ct_op op, unsi
     insn = ct_emit_insn(&b->at, op, type, op == CT_OP_LOAD, op == CT_OP_LOAD ? 1 : 2);
     ct_build_access(b, insn, &address, ptx_type_bits(type) / 8);
     if (op == CT_OP_LOAD)
-        insn->results[0] = ct_value_create(b->fn, type == PTX_B8 ? CT_W_32 : ct_width_of(type));
+        insn->results[0] = ct_value_create(b->fn, type == PTX_B64 ? CT_W_64 : CT_W_32); /* not all devices have 16-bit integers */
     return insn;
 }
 
@@ -134,9 +134,9 @@ static enum ptx_type type_in_memory(const struct memory *memory)
 {
     switch (ct_element_bits(memory->element)) {
     case 8:
-        return PTX_B8;
+        return PTX_U8;
     case 16:
-        return PTX_B16;
+        return PTX_U16;
     case 64:
         return PTX_B64;
     default:
@@ -158,11 +158,9 @@ static ct_value load_register(struct memory *memory, unsigned first)
         return access_element(memory, CT_OP_LOAD, first, type)->results[0];
     for (unsigned i = 0; i < 32 / bits; i++)
         parts[i] = access_element(memory, CT_OP_LOAD, first + i, type)->results[0];
-    if (bits == 16)
-        return ct_pack2(at, parts[0], parts[1]);
-    word = ct_and_imm(at, parts[0], 0xff);
-    for (unsigned i = 1; i < 4; i++)
-        word = ct_or(at, word, ct_shl_imm(at, ct_and_imm(at, parts[i], 0xff), 8 * i));
+    word = parts[0];
+    for (unsigned i = 1; i < 32 / bits; i++)
+        word = ct_or(at, word, ct_shl_imm(at, parts[i], bits * i));
     return word;
 }
 
@@ -199,15 +197,13 @@ static void build_load(struct ct_build *b, const struct ct_matrix_words *words, 
 
 static void store_register(struct memory *memory, unsigned first, ct_value value)
 {
-    ct_value halves[2];
-
     if (memory->element != CT_ELEMENT_F16 || is_in_words(memory)) {
         access_element(memory, CT_OP_STORE, first, ct_bits_type(ct_width_at(&memory->b->at, value)))->operands[1] = value;
         return;
     }
-    ct_unpack2(&memory->b->at, value, &halves[0], &halves[1]);
-    for (unsigned i = 0; i < 2; i++)
-        access_element(memory, CT_OP_STORE, first + i, PTX_B16)->operands[1] = halves[i];
+    access_element(memory, CT_OP_STORE, first, PTX_U16)->operands[1] = value;
+    value = ct_shr_imm(&memory->b->at, value, 16);
+    access_element(memory, CT_OP_STORE, first + 1, PTX_U16)->operands[1] = value;
 }
 
 static void build_store(struct ct_build *b, const struct ct_matrix_words *words, struct memory *memory)
