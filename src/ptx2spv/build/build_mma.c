@@ -3,12 +3,12 @@
  * column of B, whose elements other lanes have posted.
  *
  * The ISA leaves the order and the precision of sums open for floats of 8 to 32 bits. Products of two elements of up to 11 bits are exact in
- * f32, so f32 multiplications and additions, in the order of k and beginning with C, do what the ISA asks for; f16 results are rounded once.
+ * f32, so f32 multiplications and additions, beginning with C, do what the ISA asks for; f16 results are rounded once.
  * f64 is a chain of fma, integers are exact. */
 #include "build_convert.h"
 #include "matrix.h"
 
-enum { LANES = 32, WORDS_MAX = 32, K_MAX = 256, ROWS_MAX = 32 };
+enum { LANES = 32, WORDS_MAX = 32, K_MAX = 256, ROWS_MAX = 32, K_LANES = 4 };
 
 /* A, B or C as the lanes have posted it. */
 struct source {
@@ -27,6 +27,7 @@ struct mma {
     struct source a_source, b_source, c_source;
     struct ct_sparse sparse;
     unsigned step;                                    /* along k, from one product to the next: 32 for single bits */
+    bool loops;                                       /* over the lanes that have a row of A: `a` and `b_` are those of one iteration */
     ct_value a[ROWS_MAX][K_MAX], b_[ROWS_MAX][K_MAX]; /* operands of the products: by constant part of the row or column, and k */
 };
 
@@ -245,14 +246,70 @@ static ct_value saturated_sum(struct ct_cursor *at, ct_value c, ct_value product
     return ct_select(at, ct_icmp_imm(at, PTX_S32, PTX_LT, overflow, 0), bound, sum);
 }
 
-static ct_value element_of_d(struct mma *m, unsigned index, ct_value c)
+/* Whether the products for element k are those of iteration 0. */
+static bool is_in_iteration(const struct mma *m, unsigned k)
+{
+    return !m->loops || !(ct_fragment_find(&m->a_source.path, 0, k).lane & (K_LANES - 1));
+}
+
+static ct_value element_of_d(struct mma *m, unsigned index, ct_value sum)
+{
+    for (unsigned k = 0; k < m->products->shape->k; k += m->step)
+        if (is_in_iteration(m, k))
+            sum = add_product(m, sum, a_element(m, index, k), b_element(m, index, k));
+    return sum;
+}
+
+static void add_all(struct mma *m, ct_value *sums, unsigned n)
+{
+    ct_value next[ROWS_MAX];
+
+    for (unsigned i = 0; i < n; i++)
+        next[i] = element_of_d(m, i, sums[i]);
+    for (unsigned i = 0; i < n; i++)
+        if (m->loops)
+            ct_assign(&m->b->at, sums[i], next[i]);
+        else
+            sums[i] = next[i];
+}
+
+/* A row of A and a column of B are in four lanes that follow each other. A loop over these makes the code a quarter as long: kernels with 64
+ * products are common, and drivers take seconds to compile each 10,000 instructions. */
+static void add_in_loop(struct mma *m, ct_value *sums, unsigned n)
+{
+    struct ct_build *b = m->b;
+    struct ct_block *body = ct_build_block(b), *done = ct_build_block(b);
+    const ct_value count = ct_copy(&b->at, ct_const32(&b->at, 0));
+    const unsigned distance = 4 * m->area.words;
+
+    for (unsigned i = 0; i < n; i++)
+        sums[i] = ct_copy(&b->at, sums[i]);
+    m->a_source.address = ct_copy(&b->at, m->a_source.address);
+    m->b_source.address = ct_copy(&b->at, m->b_source.address);
+    ct_build_jump(b, body);
+    ct_build_enter(b, body);
+    add_all(m, sums, n);
+    ct_assign(&b->at, m->a_source.address, ct_add_imm(&b->at, m->a_source.address, distance));
+    ct_assign(&b->at, m->b_source.address, ct_add_imm(&b->at, m->b_source.address, distance));
+    ct_assign(&b->at, count, ct_add_imm(&b->at, count, 1));
+    ct_build_branch(b, ct_icmp_imm(&b->at, PTX_U32, PTX_LT, count, K_LANES), body, done);
+    ct_build_enter(b, done);
+}
+
+/* Replaces C by D. */
+static void compute(struct mma *m, ct_value *values, unsigned n)
 {
     const bool saturates = m->products->c == CT_ELEMENT_S32 && m->b->insn->mods.satfinite;
-    ct_value sum = saturates ? ct_const32(&m->b->at, 0) : c;
+    ct_value sums[ROWS_MAX];
 
-    for (unsigned k = 0; k < m->products->shape->k; k += m->step)
-        sum = add_product(m, sum, a_element(m, index, k), b_element(m, index, k));
-    return saturates ? saturated_sum(&m->b->at, c, sum) : sum;
+    for (unsigned i = 0; i < n; i++)
+        sums[i] = saturates ? ct_const32(&m->b->at, 0) : values[i];
+    if (m->loops)
+        add_in_loop(m, sums, n);
+    else
+        add_all(m, sums, n);
+    for (unsigned i = 0; i < n; i++)
+        values[i] = saturates ? saturated_sum(&m->b->at, values[i], sums[i]) : sums[i];
 }
 
 /* ---- accumulators ---- */
@@ -313,6 +370,8 @@ static void init_sources(struct mma *m, const struct ct_fragment *d)
     m->sparse.word = m->c_source.first_word;
     m->sparse.has_halves = ct_element_bits(products->a) >= 16;
     m->step = products->a == CT_ELEMENT_B1 ? 32 : 1;
+    /* not for chains of fma, whose order matters; sparse A, whose metadata is elsewhere; and four products at once */
+    m->loops = !shape->is_sparse && shape->k > 4 && products->a != CT_ELEMENT_F64;
 }
 
 /* mma.sp has two more operands: metadata, and a constant that selects the lanes that have it. */
@@ -369,8 +428,7 @@ void ct_build_products(struct ct_build *b, const struct ct_products *products)
     }
     if (!post_all(m, d) || !read_accumulators(m, d, values))
         return;
-    for (unsigned i = 0; i < n; i++)
-        values[i] = element_of_d(m, i, values[i]);
+    compute(m, values, n);
     write_results(m, values, n);
 }
 
