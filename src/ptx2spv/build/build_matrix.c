@@ -62,7 +62,7 @@ const struct ptx_operand *ct_matrix_items(struct ct_build *b, unsigned index, ui
     uint32_t found = 0;
     const struct ptx_operand *items = is_vector ? ct_build_parts(b, operand, PTX_B32, &found) : NULL;
 
-    if (found == n)
+    if (items && found == n)
         return items;
     ct_build_invalid(b, "a matrix operand has the wrong number of registers");
     return NULL;
