@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 
 static uint32_t lanes_of(const struct warps_block *b, uint32_t t)
 {
@@ -593,6 +594,66 @@ static const char lock[] =
     "add.u32 r2,r2,r6; st.volatile.shared.u32 [r3+4],r2; membar.cta; atom.shared.exch.b32 r1,[r3],0; bar.sync 0;"
     "ld.shared.u32 x,[r3+4];";
 
+/* ---- matrices ---- */
+
+/* Three products of s8 matrices in a loop, in which D becomes C and A the transposed matrix; each lane has one register of A and of B. */
+static const char products[] =
+    "mov.u32 r4,0; mov.u32 r5,n; mov.u32 r6,0; mov.u32 r7,v; LOOP: mma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32 {r4,r5},{r7},{v},{r4,r5};"
+    "movmatrix.sync.aligned.m8n8.trans.b16 r7,r7; add.u32 r6,r6,1; setp.lt.u32 p,r6,3; @p bra LOOP; xor.b32 x,r4,r5; xor.b32 x,x,r7;";
+
+static void transpose(uint32_t *words)
+{
+    uint16_t matrix[8][8];
+
+    for (uint32_t l = 0; l < 32; l++)
+        for (uint32_t i = 0; i < 2; i++)
+            matrix[l / 4][l % 4 * 2 + i] = (uint16_t)(words[l] >> 16 * i);
+    for (uint32_t l = 0; l < 32; l++)
+        words[l] = matrix[l % 4 * 2][l / 4] | (uint32_t)matrix[l % 4 * 2 + 1][l / 4] << 16;
+}
+
+/* Lane 4 g + t has columns 4 t to 4 t + 3 of row g of A, the same rows of column g of B, and columns 2 t and 2 t + 1 of row g of C. */
+static uint32_t product(const uint32_t *a, const uint32_t *b, uint32_t row, uint32_t column)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t k = 0; k < 16; k++)
+        sum += (uint32_t)((int8_t)(a[4 * row + k / 4] >> k % 4 * 8) * (int32_t)(uint8_t)(b[4 * column + k / 4] >> k % 4 * 8));
+    return sum;
+}
+
+static void expect_products(struct warps_block *b)
+{
+    for (uint32_t first = 0; first < b->threads; first += 32) {
+        uint32_t a[32], c[32][2];
+
+        memcpy(a, b->in + first, sizeof a);
+        for (uint32_t round = 0; round < 3; round++) {
+            for (uint32_t l = 0; l < 32; l++)
+                for (uint32_t i = 0; i < 2; i++)
+                    c[l][i] = (round ? c[l][i] : i * b->n) + product(a, b->in + first, l / 4, l % 4 * 2 + i);
+            transpose(a);
+        }
+        for (uint32_t l = 0; l < 32; l++)
+            b->out[first + l] = c[l][0] ^ c[l][1] ^ a[l];
+    }
+}
+
+/* Warps take different branches, and multiply in each. */
+static const char products_in_branches[] = "shr.u32 r1,t,5; and.b32 r1,r1,1; setp.eq.u32 p,r1,0; mov.u32 r4,0; mov.u32 r5,0; @p bra EVEN;"
+                                           "mma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32 {r4,r5},{v},{v},{r4,r5}; bra OUT;"
+                                           "EVEN: mma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32 {r4,r5},{v},{v},{r4,r5};"
+                                           "mma.sync.aligned.m8n8k16.row.col.s32.s8.u8.s32 {r4,r5},{v},{v},{r4,r5}; OUT: xor.b32 x,r4,r5;";
+
+static void expect_products_in_branches(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        const uint32_t *words = b->in + t / 32 * 32, l = t % 32, times = t / 32 % 2 ? 1 : 2;
+
+        b->out[t] = times * product(words, words, l / 4, l % 4 * 2) ^ times * product(words, words, l / 4, l % 4 * 2 + 1);
+    }
+}
+
 const struct warps_row warps_rows[] = {
     {"shuffles of every kind", shuffles, expect_shuffles, WARPS_FULL, "", 0},
     {"shuffles in some warps", one_warp, expect_one_warp, 0, "", 0},
@@ -629,6 +690,8 @@ const struct warps_row warps_rows[] = {
     {"a sum for sm_60", plain_sum, expect_volatile_sum, 0, "", 60},
     {"values that go round for sm_60", plain_exchange, expect_plain_exchange, 0, "", 60},
     {"global words that want lockstep", global_exchange, expect_global_exchange, WARPS_LOCKSTEP, "", 0},
+    {"products of matrices", products, expect_products, WARPS_FULL, "", 0},
+    {"products of matrices in branches of warps", products_in_branches, expect_products_in_branches, WARPS_FULL, "", 0},
     {"a sum that wants lockstep", plain_sum, expect_volatile_sum, WARPS_LOCKSTEP, "", 0},
 };
 

@@ -293,8 +293,7 @@ static void large_variables_cost_no_memory(void **state)
 static void unsupported_code_does_not_fail_the_module(void **state)
 {
     struct ptx2spv_module *module = create(HEAD ".entry k { .reg .b32 %r<9>; .reg .f32 %f<9>;\n"
-                                                "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f0,%f1,%f2,%f3}, "
-                                                "{%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};\nret; }\n");
+                                                "mbarrier.init.shared.b64 [%r0], 1;\nret; }\n");
 
     (void)state;
     assert_int_equal(ptx2spv_module_kernel_count(module), 1);

@@ -443,7 +443,7 @@ static void hints_without_effect(void **state)
 static const struct {
     const char *statement, *word;
 } refused[] = {
-    {"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f2};", "col"},
+    {"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1}, %rd1, %rd2, 0, 1, 1;", "m64n8k16"},
     {"add.f32.f16 %f1, %rs1, %f2;", "f16"},
     {"st.async.weak.global.u32 [%rd1], %r1, [%rd2];", "async"},
     {"mov.u32 %r1, %envreg3;", "mov.u32"},

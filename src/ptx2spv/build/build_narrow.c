@@ -74,6 +74,11 @@ static ct_value widened(struct ct_cursor *at, const struct narrow_format *format
     return ct_select(at, ct_icmp_imm(at, PTX_U32, PTX_GE, magnitude, first_nan), ct_const32(at, 0x7fffffff), result);
 }
 
+ct_value ct_build_widened(struct ct_build *b, enum ptx_type type, ct_value x)
+{
+    return widened(&b->at, format_of(type), x);
+}
+
 /* cvt.e4m3x2.f32 d, a, b: a becomes the upper byte; cvt.e4m3x2.f16x2 d, a keeps the order. */
 void ct_build_to_narrow(struct ct_build *b, enum ptx_type to, enum ptx_type from)
 {

@@ -60,6 +60,7 @@ static const char *const sysval_names[] = {
     [CT_SYS_SHARED_BYTES] = "shared_bytes",
     [CT_SYS_DYNAMIC_SHARED_BYTES] = "dynamic_shared_bytes",
     [CT_SYS_EXCHANGE_BASE] = "exchange_base",
+    [CT_SYS_MATRIX_BASE] = "matrix_base",
     [CT_SYS_IMAGE_BASE] = "image_base",
     [CT_SYS_FAULT_BASE] = "fault_base",
     [CT_SYS_PARAM_BASE] = "param_base",

@@ -61,10 +61,11 @@ enum ct_sysval {
     CT_SYS_SHARED_BYTES,         /* static and dynamic part */
     CT_SYS_DYNAMIC_SHARED_BYTES, /* rounded up to whole words */
     CT_SYS_EXCHANGE_BASE,        /* offset of the exchange area in the shared segment, after both parts: see sync.h */
-    CT_SYS_IMAGE_BASE,           /* 64 bits: CUDA address of the module's image */
-    CT_SYS_FAULT_BASE,           /* 64 bits: CUDA address of struct ptx2spv_fault */
-    CT_SYS_PARAM_BASE,           /* 64 bits: CUDA address of the parameter block; an instruction that reads it sets fn->params_in_buffer */
-    CT_SYS_TID_X_64,             /* 64 bits: CT_SYS_TID_X (OpenCL) */
+    CT_SYS_MATRIX_BASE, /* offset of the warp's buffer in the matrix area, for the next matrix instruction: `collective` replaces it */
+    CT_SYS_IMAGE_BASE,  /* 64 bits: CUDA address of the module's image */
+    CT_SYS_FAULT_BASE,  /* 64 bits: CUDA address of struct ptx2spv_fault */
+    CT_SYS_PARAM_BASE,  /* 64 bits: CUDA address of the parameter block; an instruction that reads it sets fn->params_in_buffer */
+    CT_SYS_TID_X_64,    /* 64 bits: CT_SYS_TID_X (OpenCL) */
     CT_SYS_COUNT
 };
 
@@ -246,6 +247,7 @@ struct ct_fn {
     uint32_t local_align;
     uint32_t exchange_words, exchange_thread_words; /* the exchange area: its fixed part, and its part for each thread of the block; 0
                                                        none */
+    uint32_t matrix_words;                          /* of a lane in a buffer of the matrix area (matrix_area.c) */
     uint32_t registers;                             /* estimate of the 32-bit registers that a thread needs; set by the pass `registers` */
     bool uses_shared, linear_block;                 /* set by emit: struct ptx2spv_kernel_info */
     bool cooperative;           /* compiled for cooperative launches: there is one more parameter, the address of a struct ptx2spv_grid */

@@ -512,7 +512,7 @@ static void expand_all(struct ct_fn *fn, const struct points *points, const stru
         ct_exchange_finish(&x);
 }
 
-enum ct_pass_result ct_pass_collective(struct ct_fn *fn)
+static enum ct_pass_result expand_synchronization(struct ct_fn *fn)
 {
     const struct choice choice = choose(fn);
     const struct points points = find_points(fn, choice.divergent, choice.native);
@@ -534,4 +534,14 @@ enum ct_pass_result ct_pass_collective(struct ct_fn *fn)
     }
     ct_fn_remove_unreachable(fn);
     return CT_PASS_CHANGED;
+}
+
+enum ct_pass_result ct_pass_collective(struct ct_fn *fn)
+{
+    enum ct_pass_result result;
+
+    ct_matrix_area_place(fn);
+    result = expand_synchronization(fn);
+    ct_matrix_area_finish(fn);
+    return fn->matrix_words && result == CT_PASS_UNCHANGED ? CT_PASS_CHANGED : result;
 }

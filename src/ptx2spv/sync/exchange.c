@@ -51,7 +51,15 @@ void ct_lane_loop_end(struct ct_cursor *at, struct ct_lane_loop *loop)
 
 static ct_value area(struct ct_cursor *at, uint32_t word)
 {
-    return ct_add_imm(at, ct_sysval(at, CT_SYS_EXCHANGE_BASE), 4 * word);
+    const uint32_t matrix_bytes = ct_matrix_thread_bytes(at->fn);
+    ct_value base = ct_sysval(at, CT_SYS_EXCHANGE_BASE);
+
+    if (matrix_bytes) { /* the matrix area comes first */
+        const ct_value bytes = ct_op2(at, CT_OP_MUL, PTX_U32, ct_sysval(at, CT_SYS_BLOCK_THREADS), ct_const32(at, matrix_bytes));
+
+        base = ct_add_imm(at, ct_add(at, base, bytes), 32 * matrix_bytes);
+    }
+    return ct_add_imm(at, base, 4 * word);
 }
 
 static ct_value indexed(struct ct_cursor *at, uint32_t word, ct_value index)

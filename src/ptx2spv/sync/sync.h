@@ -11,6 +11,7 @@
  *   resume_points.c  what its points share
  *   coalesce.c    registers that live across points, but never together, become one
  *   grid.c        suspends a block of a cooperative launch that waits for another block, and resumes it later
+ *   matrix_area.c    memory of the matrix instructions
  *   exchange.c    the exchange area, and the arithmetic that all forms use
  *
  * The exchange area lies after the kernel's shared memory (CT_SYS_EXCHANGE_BASE). It consists of 32-bit words:
@@ -21,7 +22,7 @@
  * other threads may be counting. A lane clears its own bit of a ballot after all threads have read the ballot. */
 #ifndef PTX2SPV_SYNC_H
 #define PTX2SPV_SYNC_H
-/* Parts: coalesce.c, divergence.c, exchange.c, grid.c, lockstep.c, predicate.c, resume.c, spin.c, ir/live.c. */
+/* Parts: coalesce.c, divergence.c, exchange.c, grid.c, lockstep.c, matrix_area.c, predicate.c, resume.c, spin.c, ir/live.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -119,6 +120,15 @@ void ct_lane_loop_end(struct ct_cursor *at, struct ct_lane_loop *loop);
  * of threads, some of which may have ended, need not be known); and the result as computed from the sum. */
 ct_value ct_exchange_predicate(struct ct_cursor *at, const struct ct_insn *insn);
 ct_value ct_exchange_bar_result(struct ct_cursor *at, const struct ct_insn *insn, ct_value counted);
+
+/* ---- matrix_area.c ---- */
+void ct_matrix_area_place(struct ct_fn *fn);  /* before points are expanded */
+void ct_matrix_area_finish(struct ct_fn *fn); /* when the size of the exchange area is known */
+
+static inline uint32_t ct_matrix_thread_bytes(const struct ct_fn *fn)
+{
+    return 2 * 4 * fn->matrix_words;
+}
 
 /* ---- resume.c ---- */
 /* x->column says which columns the points need; KIND and MASK are among them. False: the kernel has too many points, which

@@ -41,7 +41,7 @@ enum ptx_modifier_class {
 #include "modifiers.def"
     PTX_CLASS_COUNT
 };
-_Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
+_Static_assert(PTX_CLASS_COUNT <= 62, "a class is a bit of a 64-bit mask");
 #define M(class) (UINT64_C(1) << PTX_CLASS_##class)
 #define M_RND M(RND)
 #define M_RND_ALL (M(RND) | M(RND_MORE))
@@ -85,7 +85,9 @@ _Static_assert(PTX_CLASS_COUNT <= 63, "a class is a bit of a 64-bit mask");
 #define M_PROXY (M(PROXY) | M(PROXY_KIND))
 #define M_COPY (M(COPY_ASYNC) | M(COPY_GROUP) | M_SPACE | M_CACHE)
 #define M_POLICY (M(POLICY) | M_SPACE | M_CACHE)
+#define M_MATRIX (M_LOOSE | M_WORDS | M_SYNC | M(ALIGNED) | M(SPACE) | M_OPER | M_RND | M_SATFINITE)
 #define M_LOOSE (UINT64_C(1) << 63)
+#define M_WORDS (UINT64_C(1) << 62) /* with M_LOOSE: `build` reads the other words */
 
 struct ptx_opcode_info {
     const char *name;

@@ -99,6 +99,11 @@ static bool add_modifier(struct ptx_spelling *spelling, const char *word, unsign
     const uint64_t legal = ptx_opcode_infos[spelling->opcode].modifiers;
     const struct modifier_row *row = find_row(word, length, legal);
 
+    if (legal & M_WORDS) {
+        if (row && legal & UINT64_C(1) << row->class)
+            store(spelling, row);
+        return true;
+    }
     if (legal & M_LOOSE) {
         if (!row || (unsupported_classes & UINT64_C(1) << row->class))
             spelling->mods.unsupported = (uint8_t)(index + 1);
