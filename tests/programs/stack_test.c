@@ -3,6 +3,8 @@
  * stack, calls a function that has a stack, too, and takes memory back. What is too large ends the kernel with an error. */
 #include "../api/api_test.h"
 
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
 enum { BLOCKS = 3, THREADS = 64, NODES = 9, WORDS = 4 };
 
 static const char ptx[] =
@@ -98,7 +100,8 @@ static CUresult allocate(uint64_t size_bytes, uint32_t *found)
     return result;
 }
 
-/* A context is unusable after an error, so each size has its own. */
+/* A context is unusable after an error, so each size has its own. On NVIDIA's driver only addresses outside of local memory are errors, so the
+ * largest sizes are not. */
 static void test_overflow(void **state)
 {
     static const uint64_t too_large[] = {UINT64_MAX, 0x100000004, UINT64_C(1) << 31, 1 << 20};
@@ -110,7 +113,7 @@ static void test_overflow(void **state)
     ok(allocate(512, &found));
     assert_int_equal(found, 5);
     ok(cuDeviceGet(&device, 0));
-    for (size_t i = 0; i < sizeof too_large / sizeof *too_large; i++) {
+    for (size_t i = on_cuttle() ? 0 : COUNT(too_large) - 1; i < COUNT(too_large); i++) {
         ok(create_context(&context, device));
         assert_int_not_equal(allocate(too_large[i], &found), CUDA_SUCCESS);
         ok(cuCtxDestroy(context));

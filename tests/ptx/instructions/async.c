@@ -224,4 +224,6 @@
       U32, U32, NONE, NONE, NONE, a)
 
 #define ROWS(R) BARRIERS(R) BULK(R) CLUSTERS(R)
-DEFINE_TABLE(async, ROWS)
+ROWS(REFERENCE)
+static const struct row rows[] = {ROWS(ENTRY)};
+const struct table table_async = {"async", rows, sizeof rows / sizeof *rows, ".version 8.3\n.target sm_90\n.address_size 64\n"};
