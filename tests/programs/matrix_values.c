@@ -210,6 +210,8 @@ bool sum_accepts(const struct sum *sum, uint64_t d)
 
     if (element_is_integer(sum->d))
         return accepts_integer(sum, d);
+    if (sum->d == F16 && isinf(sum->magnitude) && isnan(found)) /* an H100 rounds parts of some sums to f16, where infinities cancel */
+        return true;
     if (isnan(sum->exact) || isinf(sum->exact))
         return isnan(sum->exact) ? isnan(found) : found == sum->exact;
     if (sum->d == F64)

@@ -101,6 +101,13 @@ static CUfunction load_kernel(CUmodule *module, const char *text)
     return kernel;
 }
 
+/* An H100 ends kernels whose first column is not at a multiple of 16 bytes (CUDA_ERROR_ILLEGAL_INSTRUCTION). The manuals do not say so, and here
+ * such copies are as good as others. */
+static bool can_run(const struct tensor_case *c)
+{
+    return on_cuttle() || c->at[0] * (int)c->bytes % 16 == 0;
+}
+
 static void launch(const char *text, void **params)
 {
     CUmodule module;
@@ -227,6 +234,8 @@ static void test_loads(void **state)
         int at[MAX_RANK];
         void *params[] = {&map, &out, &bytes, at, by};
 
+        if (!can_run(c))
+            continue;
         memcpy(at, c->at, sizeof at);
         fill(tensor, sizeof tensor, (uint32_t)i);
         memory = allocate(tensor, sizeof tensor);
@@ -313,7 +322,8 @@ static void test_stores(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        check_put(&cases[i], NULL);
+        if (can_run(&cases[i]))
+            check_put(&cases[i], NULL);
 }
 
 static void test_reductions(void **state)
@@ -321,6 +331,7 @@ static void test_reductions(void **state)
     static const char *const operations[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
     static const struct tensor_case words = {U32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}};
     static const struct tensor_case integers = {S32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(NONE), ZERO, {-3, 2}};
+    static const struct tensor_case aligned = {S32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(NONE), ZERO, {-4, 2}};
     static const struct tensor_case wide = {U64, 2, {9, 17}, {80}, {8, 8}, {1, 1}, S(NONE), ZERO, {5, -2}};
 
     (void)state;
@@ -329,8 +340,8 @@ static void test_reductions(void **state)
 
         check_put(&words, operations[i]);
         if (!counts && i < 3)
-            check_put(&integers, operations[i]);
-        if (!counts)
+            check_put(can_run(&integers) ? &integers : &aligned, operations[i]);
+        if (!counts && can_run(&wide))
             check_put(&wide, operations[i]);
     }
 }

@@ -28,6 +28,7 @@ struct mma {
     struct ct_sparse sparse;
     unsigned step;                                    /* along k, from one product to the next: 32 for single bits */
     bool loops;                                       /* over the lanes that have a row of A: `a` and `b_` are those of one iteration */
+    ct_value given[ROWS_MAX][K_MAX];                  /* all ones for the elements of sparse A of floats that are given, 0 for the others */
     ct_value a[ROWS_MAX][K_MAX], b_[ROWS_MAX][K_MAX]; /* operands of the products: by constant part of the row or column, and k */
 };
 
@@ -188,6 +189,13 @@ static void read_chunk(struct mma *m, unsigned index, unsigned row, unsigned k)
 
     for (unsigned i = 0; i < per_chunk; i++)
         m->a[row][chunk * per_chunk + i] = element_of(m->b, element, found.words[i * bits / 32], i * bits % 32);
+    if (bits < 16)
+        return;
+    const struct ct_sparse_chunk given =
+        ct_sparse_expand(m->b, &m->sparse, ct_const32(&m->b->at, UINT32_MAX), n_words, row, chunk, n_chunks);
+
+    for (unsigned i = 0; i < per_chunk; i++)
+        m->given[row][chunk * per_chunk + i] = integer_of(&m->b->at, given.words[i * bits / 32], i * bits % 32, bits, true);
 }
 
 static ct_value a_element(struct mma *m, unsigned index, unsigned k)
@@ -252,11 +260,24 @@ static bool is_in_iteration(const struct mma *m, unsigned k)
     return !m->loops || !(ct_fragment_find(&m->a_source.path, 0, k).lane & (K_LANES - 1));
 }
 
+/* Where A has no element no product is added, not even of 0 and an infinity or NaN: the element of B becomes 0, too. */
+static ct_value b_factor(struct mma *m, unsigned index, unsigned k)
+{
+    const ct_value given = m->given[ct_fragment_constant(m->a_source.path.from->row, index)][k], y = b_element(m, index, k);
+
+    return given.i ? ct_and(&m->b->at, y, given) : y;
+}
+
 static ct_value element_of_d(struct mma *m, unsigned index, ct_value sum)
 {
-    for (unsigned k = 0; k < m->products->shape->k; k += m->step)
-        if (is_in_iteration(m, k))
-            sum = add_product(m, sum, a_element(m, index, k), b_element(m, index, k));
+    for (unsigned k = 0; k < m->products->shape->k; k += m->step) {
+        ct_value x;
+
+        if (!is_in_iteration(m, k))
+            continue;
+        x = a_element(m, index, k);
+        sum = add_product(m, sum, x, b_factor(m, index, k));
+    }
     return sum;
 }
 

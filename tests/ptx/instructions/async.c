@@ -220,10 +220,10 @@
       U32, U32, NONE, NONE, NONE, a)                                                                                                       \
     R(cluster_fences,                                                                                                                      \
       "fence.proxy.async.shared::cluster; fence.proxy.tensormap::generic.release.gpu; fence.acq_rel.cluster; "                             \
-      "fence.proxy.tensormap::generic.acquire.gpu [%q0], 128; mov.u32 %d, %a;",                                                            \
+      "and.b64 %z, %q0, -128; fence.proxy.tensormap::generic.acquire.gpu [%z], 128; mov.u32 %d, %a;",                                      \
       U32, U32, NONE, NONE, NONE, a)
 
 #define ROWS(R) BARRIERS(R) BULK(R) CLUSTERS(R)
 ROWS(REFERENCE)
 static const struct row rows[] = {ROWS(ENTRY)};
-const struct table table_async = {"async", rows, sizeof rows / sizeof *rows, ".version 8.3\n.target sm_90\n.address_size 64\n"};
+const struct table table_async = {"async", rows, sizeof rows / sizeof *rows, ".version 8.6\n.target sm_90\n.address_size 64\n"};
