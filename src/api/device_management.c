@@ -138,7 +138,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     if (r == CUDA_SUCCESS)
         r = ct_device_attribute(device, attrib, pi);
     if (r == CUDA_SUCCESS && is_capability(attrib)) {
-        const int number = (int)ct_library_capability(__builtin_return_address(0));
+        const int number = (int)ct_library_capability(__builtin_return_address(0))->number;
 
         *pi = attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? number / 10 : number % 10;
     }

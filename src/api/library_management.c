@@ -9,6 +9,7 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/device/device.h"
+#include "core/device/library_capability.h"
 
 #include <stdlib.h>
 
@@ -329,7 +330,7 @@ CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUke
         return r;
     r = ct_device_lookup(dev, &device);
     if (r == CUDA_SUCCESS)
-        r = ct_kernel_set_attribute(found, device, attrib, val);
+        r = ct_kernel_set_attribute(found, device, attrib, val, ct_library_capability(__builtin_return_address(0))->shared_block);
     ct_object_release(&found->object);
     return r;
 }

@@ -7,6 +7,12 @@
 /* Computes one element of an instruction from its sources; rounding and modifiers are those of the step's instruction. */
 typedef uint64_t element_function(struct oracle_step *s, enum ptx_type type, const uint64_t *in);
 
+/* The NaN that .oob means, in f16 and bf16, as an H100 has it: such a factor makes the result 0. */
+static bool is_oob(uint64_t bits)
+{
+    return (bits & 0x7fff) == 0x7ff7;
+}
+
 /* f on each element of packed operands, or on whole ones. */
 static void each_element(struct oracle_step *s, unsigned n_sources, element_function *f)
 {
@@ -24,7 +30,8 @@ static void each_element(struct oracle_step *s, unsigned n_sources, element_func
             if (s->insn->mods.ftz)
                 in[i] = oracle_flush(element, in[i]);
         }
-        result |= f(s, element, in) << at;
+        if (!s->insn->mods.oob || !(is_oob(in[0]) || is_oob(in[1])))
+            result |= f(s, element, in) << at;
     }
     oracle_result(s, type, result);
 }

@@ -53,12 +53,16 @@ CUresult ct_function_any_grid(struct ct_function *function, struct ct_function *
 bool ct_function_is_compiled(const struct ct_function *function);
 /* INVALID_VALUE: the attribute does not exist, or cannot be set to the value; NOT_SUPPORTED: clusters. May compile the function. */
 CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribute attribute, int *out);
-CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value);
+/* opt_in_bytes: the shared memory that a block may opt in to, as the caller sees it. */
+CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value, unsigned opt_in_bytes);
 /* Bytes of dynamic shared memory that a launch may request. The function must be compiled. */
 unsigned ct_function_dynamic_shared_limit(const struct ct_function *function);
-/* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. INVALID_VALUE: the static part and the value exceed the device's limit. May compile
- * the function. */
-CUresult ct_function_set_dynamic_shared(struct ct_function *function, int value);
+/* Bytes of shared memory that a block may have: what the device reports, or more if a library that sees another compute capability asked for it
+ * (core/device/library_capability.def). The function must be compiled. */
+unsigned ct_function_shared_limit(const struct ct_function *function);
+/* CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES. INVALID_VALUE: the static part and the value exceed opt_in_bytes. May compile the
+ * function. */
+CUresult ct_function_set_dynamic_shared(struct ct_function *function, int value, unsigned opt_in_bytes);
 /* Bytes of shared memory before the dynamic part. The function must be compiled. */
 unsigned ct_function_shared_base(const struct ct_function *function);
 /* The largest number of threads of a block. */

@@ -28,10 +28,9 @@ unsigned ct_function_block_limit(const struct ct_function *function)
     return requested && requested < limit ? requested : limit;
 }
 
-/* The remainder of a block's shared memory of `total` bytes after the static part. */
-static unsigned remaining_shared(const struct ct_function *function, CUdevice_attribute total)
+/* The remainder of a block's shared memory of `bytes` bytes after the static part. */
+static unsigned remaining_shared(const struct ct_function *function, unsigned bytes)
 {
-    unsigned bytes = (unsigned)ct_device_limit(function->module->context->device, total);
     unsigned used = function->info.static_shared_bytes;
 
     return used < bytes ? bytes - used : 0;
@@ -41,7 +40,10 @@ unsigned ct_function_dynamic_shared_limit(const struct ct_function *function)
 {
     int requested = atomic_load_explicit(&function->max_dynamic_shared, memory_order_relaxed); /* a single value, which orders nothing */
 
-    return requested >= 0 ? (unsigned)requested : remaining_shared(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    if (requested >= 0)
+        return (unsigned)requested;
+    return remaining_shared(function,
+                            (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK));
 }
 
 unsigned ct_function_shared_base(const struct ct_function *function)
@@ -51,14 +53,23 @@ unsigned ct_function_shared_base(const struct ct_function *function)
     return info->dynamic_shared_offset > info->static_shared_bytes ? info->dynamic_shared_offset : info->static_shared_bytes;
 }
 
-CUresult ct_function_set_dynamic_shared(struct ct_function *function, int value)
+unsigned ct_function_shared_limit(const struct ct_function *function)
+{
+    const unsigned bytes =
+        (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    const unsigned requested = ct_function_shared_base(function) + ct_function_dynamic_shared_limit(function);
+
+    return requested > bytes ? requested : bytes;
+}
+
+CUresult ct_function_set_dynamic_shared(struct ct_function *function, int value, unsigned opt_in_bytes)
 {
     CUresult r = ct_function_compile(function);
     unsigned limit;
 
     if (r != CUDA_SUCCESS)
         return r;
-    limit = remaining_shared(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    limit = remaining_shared(function, opt_in_bytes);
     if (value < 0 || (unsigned)value > limit)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s cannot have %d bytes of dynamic shared memory, %u at most",
                        function->decl->name, value, limit);

@@ -80,6 +80,15 @@ static unsigned blocks_by_threads(const struct ct_function *function, unsigned b
     return min_unsigned(blocks, blocks_by_registers(function, block_threads));
 }
 
+/* There is room for one block of the largest size, whatever compute capability its library saw. */
+static unsigned shared_of_multiprocessor(const struct ct_function *function)
+{
+    const unsigned of_block = ct_function_shared_limit(function) + limit_of(function, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+    const unsigned reported = limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+
+    return of_block > reported ? of_block : reported;
+}
+
 unsigned ct_occupancy_blocks(const struct ct_function *function, unsigned block_threads, size_t dynamic_shared_bytes)
 {
     unsigned blocks = blocks_by_threads(function, block_threads);
@@ -91,7 +100,7 @@ unsigned ct_occupancy_blocks(const struct ct_function *function, unsigned block_
     shared += limit_of(function, CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
     if (shared == 0)
         return blocks;
-    shared = limit_of(function, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared;
+    shared = shared_of_multiprocessor(function) / shared;
     return shared < blocks ? (unsigned)shared : blocks;
 }
 

@@ -20,7 +20,7 @@ static const struct ct_compute_capability rows[] = {
 #include "compute_capability.def"
 };
 
-static const struct ct_compute_capability *find_or_null(unsigned long number)
+const struct ct_compute_capability *ct_compute_capability_find_or_null(unsigned long number)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].number == number)
@@ -55,11 +55,11 @@ static void choose(void)
 {
     const char *text = ct_config()->compute_capability;
 
-    chosen = find_or_null(*text ? parse(text) : DEFAULT_NUMBER);
+    chosen = ct_compute_capability_find_or_null(*text ? parse(text) : DEFAULT_NUMBER);
     if (chosen)
         return;
     ct_log(CT_LOG_WARN, "CUTTLE_COMPUTE_CAPABILITY=%s is unknown; devices report %d.%d", text, DEFAULT_NUMBER / 10, DEFAULT_NUMBER % 10);
-    chosen = find_or_null(DEFAULT_NUMBER);
+    chosen = ct_compute_capability_find_or_null(DEFAULT_NUMBER);
 }
 
 const struct ct_compute_capability *ct_compute_capability(void)

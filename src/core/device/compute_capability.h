@@ -12,4 +12,7 @@ struct ct_compute_capability {
 /* The one named by CUTTLE_COMPUTE_CAPABILITY; if that is invalid a warning is logged once and the default is used. Any thread. */
 const struct ct_compute_capability *ct_compute_capability(void);
 
+/* The row of compute_capability.def for ten times the capability. */
+const struct ct_compute_capability *ct_compute_capability_find_or_null(unsigned long number);
+
 #endif

@@ -2,7 +2,6 @@
 /* Finds the library that asks by the address of its code. */
 #include "library_capability.h"
 
-#include "compute_capability.h"
 #include "core/base/config.h"
 
 #include <dlfcn.h>
@@ -27,12 +26,12 @@ static const struct library *find_or_null(const char *path)
     return NULL;
 }
 
-unsigned ct_library_capability(const void *caller)
+const struct ct_compute_capability *ct_library_capability(const void *caller)
 {
     const struct library *library = NULL;
     Dl_info info;
 
     if (!*ct_config()->compute_capability && dladdr(caller, &info) && info.dli_fname)
         library = find_or_null(info.dli_fname);
-    return library ? library->number : ct_compute_capability()->number;
+    return library ? ct_compute_capability_find_or_null(library->number) : ct_compute_capability();
 }

@@ -3,8 +3,10 @@
 #ifndef CT_CORE_LIBRARY_CAPABILITY_H
 #define CT_CORE_LIBRARY_CAPABILITY_H
 
-/* Ten times the compute capability for the library or program that contains the code at `caller`; library_capability.def.
- * CUTTLE_COMPUTE_CAPABILITY applies to all of them. Any thread. */
-unsigned ct_library_capability(const void *caller);
+#include "compute_capability.h"
+
+/* The compute capability for the library or program that contains the code at `caller`; library_capability.def. It determines its number and
+ * the shared memory that blocks may opt in to. CUTTLE_COMPUTE_CAPABILITY applies to all callers. Any thread. */
+const struct ct_compute_capability *ct_library_capability(const void *caller);
 
 #endif

@@ -80,7 +80,7 @@ static CUresult check_shared(const struct ct_function *function, unsigned dynami
 {
     unsigned limit = ct_function_dynamic_shared_limit(function);
     unsigned base = ct_function_shared_base(function);
-    unsigned total = (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+    unsigned total = ct_function_shared_limit(function);
 
     if (dynamic_bytes > limit)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u bytes of dynamic shared memory; at most %u", function->decl->name,

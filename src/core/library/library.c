@@ -422,14 +422,15 @@ static void keep_setting(struct ct_kernel *kernel, const struct ct_device *devic
     ct_mutex_unlock(&library->lock);
 }
 
-CUresult ct_kernel_set_attribute(struct ct_kernel *kernel, struct ct_device *device, CUfunction_attribute attribute, int value)
+CUresult ct_kernel_set_attribute(struct ct_kernel *kernel, struct ct_device *device, CUfunction_attribute attribute, int value,
+                                 unsigned opt_in_bytes)
 {
     struct visit visit;
     CUresult r = enter(kernel, device, &visit);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_function_set_attribute(visit.function, attribute, value);
+    r = ct_function_set_attribute(visit.function, attribute, value, opt_in_bytes);
     if (r == CUDA_SUCCESS)
         keep_setting(kernel, device, attribute, value);
     leave(&visit);

@@ -268,25 +268,19 @@ static ct_value b_factor(struct mma *m, unsigned index, unsigned k)
     return given.i ? ct_and(&m->b->at, y, given) : y;
 }
 
-static ct_value element_of_d(struct mma *m, unsigned index, ct_value sum)
-{
-    for (unsigned k = 0; k < m->products->shape->k; k += m->step) {
-        ct_value x;
-
-        if (!is_in_iteration(m, k))
-            continue;
-        x = a_element(m, index, k);
-        sum = add_product(m, sum, x, b_factor(m, index, k));
-    }
-    return sum;
-}
-
+/* All sums grow together along k, so that few elements are live at a time. */
 static void add_all(struct mma *m, ct_value *sums, unsigned n)
 {
     ct_value next[ROWS_MAX];
 
     for (unsigned i = 0; i < n; i++)
-        next[i] = element_of_d(m, i, sums[i]);
+        next[i] = sums[i];
+    for (unsigned k = 0; k < m->products->shape->k; k += m->step)
+        for (unsigned i = 0; i < n && is_in_iteration(m, k); i++) {
+            const ct_value x = a_element(m, i, k);
+
+            next[i] = add_product(m, next[i], x, b_factor(m, i, k));
+        }
     for (unsigned i = 0; i < n; i++)
         if (m->loops)
             ct_assign(&m->b->at, sums[i], next[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs every row of every table on device 0, or the rows whose names contain the argument. Exits with 1 if a result differs.
- *   instructions [--list] [--show N] [--may-refuse WORD] [NAME]
+ *   instructions [--list] [--show N] [--may-refuse WORD] [--without TABLE]... [NAME]
  * --may-refuse: the device may return CUDA_ERROR_NOT_SUPPORTED for rows whose text contains this word, for example "f16". */
 #include "harness.h"
 #include "prelude.h"
@@ -22,6 +22,8 @@ static const struct table *const tables[] = {
 
 static unsigned shown = 3;            /* number of differences printed for each row */
 static const char *may_refuse = NULL; /* the word of --may-refuse */
+static const char *without[4];        /* tables that are left out */
+static unsigned n_without;
 
 static bool check(CUresult result, const char *what)
 {
@@ -276,6 +278,14 @@ static unsigned run_table(const struct table *table, const char *filter, unsigne
     return failed;
 }
 
+static bool is_left_out(const struct table *table)
+{
+    for (unsigned i = 0; i < n_without; i++)
+        if (!strcmp(table->name, without[i]))
+            return true;
+    return false;
+}
+
 static void list_rows(void)
 {
     for (unsigned t = 0; t < sizeof tables / sizeof *tables; t++)
@@ -302,6 +312,8 @@ static bool read_option(const char *name, const char *value)
         shown = (unsigned)atoi(value);
     else if (!strcmp(name, "--may-refuse"))
         may_refuse = value;
+    else if (!strcmp(name, "--without") && n_without < sizeof without / sizeof *without)
+        without[n_without++] = value;
     else
         return false;
     return true;
@@ -329,7 +341,8 @@ int main(int argc, char **argv)
         return EXIT_SKIPPED;
     }
     for (unsigned t = 0; t < sizeof tables / sizeof *tables; t++)
-        failed += run_table(tables[t], filter, &n_run);
+        if (!is_left_out(tables[t]))
+            failed += run_table(tables[t], filter, &n_run);
     printf("%u rows, %u failed\n", n_run, failed);
     return failed || !n_run;
 }
