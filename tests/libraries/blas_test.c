@@ -272,9 +272,6 @@ static void store(cudaDataType_t format, void *array, size_t i, double value)
 
     memcpy(&bits, &single, sizeof bits);
     switch ((int)format) {
-    case CUDA_R_8I:
-        ((int8_t *)array)[i] = (int8_t)value;
-        break;
     case CUDA_R_16F:
         ((_Float16 *)array)[i] = (_Float16)value;
         break;
@@ -292,8 +289,6 @@ static double load(cudaDataType_t format, const void *array, size_t i)
     float single;
 
     switch ((int)format) {
-    case CUDA_R_32I:
-        return ((const int32_t *)array)[i];
     case CUDA_R_16F:
         return (double)((const _Float16 *)array)[i];
     case CUDA_R_16BF:
@@ -311,7 +306,7 @@ static const struct format {
 } formats[] = {
     {CUDA_R_16F, CUDA_R_16F, CUBLAS_COMPUTE_32F},           {CUDA_R_16F, CUDA_R_32F, CUBLAS_COMPUTE_32F},
     {CUDA_R_16BF, CUDA_R_16BF, CUBLAS_COMPUTE_32F},         {CUDA_R_16BF, CUDA_R_32F, CUBLAS_COMPUTE_32F},
-    {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32}, {CUDA_R_8I, CUDA_R_32I, CUBLAS_COMPUTE_32I},
+    {CUDA_R_32F, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32},
 };
 
 /* A, B and C are square, and no element is larger than 4 bytes. */
@@ -342,18 +337,15 @@ static void test_formats(void **state)
     (void)state;
     for (size_t f = 0; f < sizeof formats / sizeof *formats; f++) {
         const struct format *format = &formats[f];
-        const bool integers = format->compute == CUBLAS_COMPUTE_32I;
         const float one = 1, zero = 0;
-        const int32_t integer_one = 1, integer_zero = 0;
         void *da, *db, *dc;
 
         make_matrices(format->in);
         da = device_copy(a, sizeof a);
         db = device_copy(b, sizeof b);
         dc = device_copy(c, sizeof c);
-        ok(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, SIZE, SIZE, SIZE, integers ? (const void *)&integer_one : &one, da, format->in,
-                        SIZE, db, format->in, SIZE, integers ? (const void *)&integer_zero : &zero, dc, format->out, SIZE, format->compute,
-                        CUBLAS_GEMM_DEFAULT));
+        ok(cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, SIZE, SIZE, SIZE, &one, da, format->in, SIZE, db, format->in, SIZE, &zero, dc,
+                        format->out, SIZE, format->compute, CUBLAS_GEMM_DEFAULT));
         take_back(c, dc, sizeof c);
         for (size_t i = 0; i < SIZE * SIZE; i++)
             assert_near(load(format->out, c, i), product(i % SIZE, i / SIZE), 0);
