@@ -74,7 +74,7 @@ static void apply_options(struct ct_device *device)
     if (!strcmp(ct_config()->shared_memory, "native"))
         target->workarounds &= ~(uint32_t)PTX2SPV_WORKAROUND_SLOW_SHARED;
     if (!strcmp(ct_config()->textures, "code") || (!*ct_config()->textures && device->info.kind != CT_DEVICE_CPU))
-        target->sampled_images = 0; /* on NVIDIA's driver images over an array's memory showed earlier texels; other GPUs were not tried */
+        target->sampled_images = 0; /* NVIDIA's driver reads exportable memory wrongly through linear images; other GPUs were not tried */
     target->lockstep = ct_config()->lockstep;
 }
 
