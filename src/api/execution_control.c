@@ -9,7 +9,6 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/device/device.h"
-#include "core/device/library_capability.h"
 #include "core/library/function_lookup.h"
 
 #define CT_CHANNEL "launch"
@@ -36,7 +35,7 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attri
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_function_set_attribute(function, attrib, value, ct_library_capability(__builtin_return_address(0))->shared_block);
+    r = ct_function_set_attribute(function, attrib, value, __builtin_return_address(0));
     ct_function_release(function);
     return r;
 }

@@ -9,7 +9,6 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/device/device.h"
-#include "core/device/library_capability.h"
 
 #include <stdlib.h>
 
@@ -330,7 +329,7 @@ CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUke
         return r;
     r = ct_device_lookup(dev, &device);
     if (r == CUDA_SUCCESS)
-        r = ct_kernel_set_attribute(found, device, attrib, val, ct_library_capability(__builtin_return_address(0))->shared_block);
+        r = ct_kernel_set_attribute(found, device, attrib, val, __builtin_return_address(0));
     ct_object_release(&found->object);
     return r;
 }

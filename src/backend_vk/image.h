@@ -40,6 +40,9 @@ enum ct_vk_image_origin {
     CT_VK_IMAGE_NEW,        /* its contents are undefined */
     CT_VK_IMAGE_TAKEN_OVER, /* it has imported memory, and keeps the other API's contents */
 };
+/* Records the change of an image from a layout to the general one; an external image is acquired from outside, where it has that layout. Under
+ * the scheduler's lock. */
+CUresult ct_vk_record_layout_locked(struct ct_queue *queue, VkImage image, VkImageLayout from, bool is_external);
 /* Moves an image into the general layout, in which it stays, and waits until that is done: then any queue may use the image. */
 CUresult ct_vk_image_to_general_layout(struct ct_vk_image *image, enum ct_vk_image_origin origin);
 

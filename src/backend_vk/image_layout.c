@@ -3,18 +3,17 @@
 #include "image.h"
 #include "queue.h"
 
-static CUresult record_layout_locked(struct ct_queue *queue, const struct ct_vk_image *image, bool imported)
+CUresult ct_vk_record_layout_locked(struct ct_queue *queue, VkImage image, VkImageLayout from, bool is_external)
 {
-    uint32_t family = queue->device->physical->family;
     const VkImageMemoryBarrier2 barrier = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2,
         .dstStageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
         .dstAccessMask = VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT,
-        .oldLayout = imported ? VK_IMAGE_LAYOUT_GENERAL : VK_IMAGE_LAYOUT_UNDEFINED,
+        .oldLayout = is_external ? VK_IMAGE_LAYOUT_GENERAL : from,
         .newLayout = VK_IMAGE_LAYOUT_GENERAL,
-        .srcQueueFamilyIndex = imported ? VK_QUEUE_FAMILY_EXTERNAL : VK_QUEUE_FAMILY_IGNORED,
-        .dstQueueFamilyIndex = imported ? family : VK_QUEUE_FAMILY_IGNORED,
-        .image = image->handle,
+        .srcQueueFamilyIndex = is_external ? VK_QUEUE_FAMILY_EXTERNAL : VK_QUEUE_FAMILY_IGNORED,
+        .dstQueueFamilyIndex = is_external ? queue->device->physical->family : VK_QUEUE_FAMILY_IGNORED,
+        .image = image,
         .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, VK_REMAINING_MIP_LEVELS, 0, VK_REMAINING_ARRAY_LAYERS},
     };
     const VkDependencyInfo info = {
@@ -24,7 +23,7 @@ static CUresult record_layout_locked(struct ct_queue *queue, const struct ct_vk_
 
     if (r == CUDA_SUCCESS)
         queue->device->vk.vkCmdPipelineBarrier2(batch->commands, &info);
-    return r;
+    return ct_vk_command_end_locked(queue, r);
 }
 
 CUresult ct_vk_image_to_general_layout(struct ct_vk_image *image, enum ct_vk_image_origin origin)
@@ -36,7 +35,7 @@ CUresult ct_vk_image_to_general_layout(struct ct_vk_image *image, enum ct_vk_ima
     if (r != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&device->scheduler->lock);
-    r = ct_vk_command_end_locked(queue, record_layout_locked(queue, image, origin == CT_VK_IMAGE_TAKEN_OVER));
+    r = ct_vk_record_layout_locked(queue, image->handle, VK_IMAGE_LAYOUT_UNDEFINED, origin == CT_VK_IMAGE_TAKEN_OVER);
     ct_mutex_unlock(&device->scheduler->lock);
     if (r == CUDA_SUCCESS)
         r = ct_vk_queue_await(queue, ct_vk_queue_point(queue), UINT64_MAX, true);

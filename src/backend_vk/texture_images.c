@@ -227,32 +227,6 @@ static CUresult create_view(struct ct_backend_device *device, VkImage image, VkF
     return ct_vk_result(device->vk.vkCreateImageView(device->handle, &info, NULL, out), "vkCreateImageView");
 }
 
-static CUresult record_layout_locked(struct ct_queue *queue, const struct ct_sampled *sampled, uint64_t *out_point)
-{
-    const bool is_external = sampled->is_external;
-    const VkImageMemoryBarrier2 barrier = {
-        .sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_BARRIER_2,
-        .dstStageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT,
-        .dstAccessMask = VK_ACCESS_2_MEMORY_READ_BIT,
-        .oldLayout = is_external ? VK_IMAGE_LAYOUT_GENERAL : VK_IMAGE_LAYOUT_PREINITIALIZED,
-        .newLayout = VK_IMAGE_LAYOUT_GENERAL,
-        .srcQueueFamilyIndex = is_external ? VK_QUEUE_FAMILY_EXTERNAL : VK_QUEUE_FAMILY_IGNORED,
-        .dstQueueFamilyIndex = is_external ? queue->device->physical->family : VK_QUEUE_FAMILY_IGNORED,
-        .image = sampled->image,
-        .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1},
-    };
-    const VkDependencyInfo info = {
-        .sType = VK_STRUCTURE_TYPE_DEPENDENCY_INFO, .imageMemoryBarrierCount = 1, .pImageMemoryBarriers = &barrier};
-    struct ct_vk_batch *batch;
-    CUresult r = ct_vk_command_begin_locked(queue, &batch);
-
-    if (r == CUDA_SUCCESS)
-        queue->device->vk.vkCmdPipelineBarrier2(batch->commands, &info);
-    r = ct_vk_command_end_locked(queue, r);
-    *out_point = ct_vk_queue_point(queue);
-    return r;
-}
-
 /* NOT_READY: the queue has not come to it in time. */
 static CUresult to_general_layout(struct ct_vk_textures *textures, const struct ct_sampled *sampled)
 {
@@ -263,7 +237,8 @@ static CUresult to_general_layout(struct ct_vk_textures *textures, const struct 
     if (sampled->is_external)
         ct_vk_name_imported_image(device->handle, sampled->image);
     ct_mutex_lock(&device->scheduler->lock);
-    r = record_layout_locked(textures->queue, sampled, &point);
+    r = ct_vk_record_layout_locked(textures->queue, sampled->image, VK_IMAGE_LAYOUT_PREINITIALIZED, sampled->is_external);
+    point = ct_vk_queue_point(textures->queue);
     ct_mutex_unlock(&device->scheduler->lock);
     return r == CUDA_SUCCESS ? ct_vk_queue_await(textures->queue, point, BUSY_WAIT_NS, true) : r;
 }

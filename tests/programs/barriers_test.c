@@ -49,7 +49,7 @@ static const char ptx[] =
     "    cp.async.bulk.commit_group;\n    cp.async.bulk.wait_group 0;\n"
     "out_of_it:\n    ret;\n}\n"
     /* All threads exchange values over several phases of one barrier: each arrives, does something else, and waits for the others. Warp 1
-     * takes part in the first half of the phases only, and drops out. */
+     * leaves the barrier (mbarrier.arrive_drop) after half of the phases. */
     ".visible .entry tokens(.param .u64 out, .param .u32 rounds)\n{\n"
     "    .shared .align 16 .b8 values[1280];\n    .shared .align 8 .b64 barrier;\n"
     "    .reg .pred %p, %q;\n    .reg .b32 %r<30>;\n    .reg .b64 %d<9>;\n"
@@ -225,7 +225,7 @@ static const char masked_ptx[] =
     "    cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [part], 2560, %h;\n"
     "    cp.async.bulk.commit_group;\n    cp.async.bulk.wait_group 0;\nend:\n    ret;\n}\n";
 
-/* Byte i of what thread t writes: four bytes t and so on, each word of the even ones with 0x03020100 added. */
+/* Byte i of the four words that thread t stores. All bytes of a word are t; to words 0 and 2, 0x03020100 is added. */
 static uint8_t masked_byte(uint32_t t, uint32_t i)
 {
     const uint32_t word = t * 0x01010101 + (i / 4 % 2 ? 0 : 0x03020100);

@@ -498,7 +498,7 @@ static const struct {
      "wrong operands",
      PTX2SPV_INVALID_PTX,
      {BASE}},
-    {"an arrival of nobody", "mbarrier.arrive.shared.b64 _,[sh],0;", "at least 1", PTX2SPV_INVALID_PTX, {BASE}},
+    {"an arrival with a count of 0", "mbarrier.arrive.shared.b64 _,[sh],0;", "at least 1", PTX2SPV_INVALID_PTX, {BASE}},
     {"an ordering without a scope", "mbarrier.arrive.release.shared.b64 _,[sh];", "a scope", PTX2SPV_INVALID_PTX, {BASE}},
     {"a barrier in local memory", "mbarrier.arrive.shared.b64 _,[lo];", "another state space", PTX2SPV_INVALID_PTX, {BASE}},
     {"mapa of a block's own space", "mapa.shared::cta.u32 r0,r1,0;", "shared::cluster", PTX2SPV_INVALID_PTX, {BASE}},

@@ -53,8 +53,8 @@ CUresult ct_function_any_grid(struct ct_function *function, struct ct_function *
 bool ct_function_is_compiled(const struct ct_function *function);
 /* INVALID_VALUE: the attribute does not exist, or cannot be set to the value; NOT_SUPPORTED: clusters. May compile the function. */
 CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribute attribute, int *out);
-/* opt_in_bytes: the shared memory that a block may opt in to, as the caller sees it. */
-CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value, unsigned opt_in_bytes);
+/* caller: an address in the code that called the API, which decides how much shared memory a block may opt in to (ct_library_capability). */
+CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value, const void *caller);
 /* Bytes of dynamic shared memory that a launch may request. The function must be compiled. */
 unsigned ct_function_dynamic_shared_limit(const struct ct_function *function);
 /* Bytes of shared memory that a block may have: what the device reports, or more if a library that sees another compute capability asked for it

@@ -3,7 +3,7 @@
 #include "function.h"
 
 #include "core/base/log.h"
-#include "core/device/compute_capability.h"
+#include "core/device/library_capability.h"
 #include "occupancy.h"
 
 #define CT_CHANNEL "function"
@@ -55,11 +55,11 @@ CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribut
     }
 }
 
-CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value, unsigned opt_in_bytes)
+CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value, const void *caller)
 {
     switch ((int)attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        return ct_function_set_dynamic_shared(function, value, opt_in_bytes);
+        return ct_function_set_dynamic_shared(function, value, ct_library_capability(caller)->shared_block);
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         if (value < -1 || value > 100)
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "a carveout of %d percent is out of range", value);

@@ -423,14 +423,14 @@ static void keep_setting(struct ct_kernel *kernel, const struct ct_device *devic
 }
 
 CUresult ct_kernel_set_attribute(struct ct_kernel *kernel, struct ct_device *device, CUfunction_attribute attribute, int value,
-                                 unsigned opt_in_bytes)
+                                 const void *caller)
 {
     struct visit visit;
     CUresult r = enter(kernel, device, &visit);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_function_set_attribute(visit.function, attribute, value, opt_in_bytes);
+    r = ct_function_set_attribute(visit.function, attribute, value, caller);
     if (r == CUDA_SUCCESS)
         keep_setting(kernel, device, attribute, value);
     leave(&visit);

@@ -49,6 +49,6 @@ CUresult ct_kernel_function(struct ct_kernel *kernel, struct ct_context *context
  * context belongs to another device, the device's primary context is retained during the call, since the kernel may have to be compiled. */
 CUresult ct_kernel_attribute(struct ct_kernel *kernel, struct ct_device *device, CUfunction_attribute attribute, int *out);
 CUresult ct_kernel_set_attribute(struct ct_kernel *kernel, struct ct_device *device, CUfunction_attribute attribute, int value,
-                                 unsigned opt_in_bytes);
+                                 const void *caller);
 
 #endif

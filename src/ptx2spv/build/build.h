@@ -72,6 +72,8 @@ void ct_build_add_frame_variables(struct ct_build *b);
 
 /* ---- build_operand.c ---- */
 bool ct_build_has(const struct ct_build *b, unsigned index); /* whether the instruction has this operand, and it is not `_` */
+/* The operand of a video instruction without its selector and sign. */
+struct ptx_operand ct_build_whole_word(const struct ptx_operand *operand);
 /* Reads a scalar source operand as `type`; the value has the width of that type. */
 ct_value ct_build_read(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type);
 ct_value ct_build_source(struct ct_build *b, unsigned index, enum ptx_type type);

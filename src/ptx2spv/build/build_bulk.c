@@ -66,7 +66,7 @@ static void load(struct ct_build *b, const struct ct_address *from, enum ptx_typ
     struct ct_insn *insn = emit_access(b, CT_OP_LOAD, from, type, n);
 
     for (uint32_t i = 0; i < n; i++)
-        insn->results[i] = values[i] = ct_value_create(b->fn, ptx_type_bits(type) < 32 && type == PTX_U8 ? CT_W_32 : ct_width_of(type));
+        insn->results[i] = values[i] = ct_value_create(b->fn, type == PTX_U8 ? CT_W_32 : ct_width_of(type));
 }
 
 static void store(struct ct_build *b, const struct ct_address *to, enum ptx_type type, uint32_t n, const ct_value *values)

@@ -9,6 +9,17 @@ bool ct_build_has(const struct ct_build *b, unsigned index)
     return index < b->insn->n_operands && b->insn->operands[index].kind != PTX_OPND_NONE && b->insn->operands[index].kind != PTX_OPND_SINK;
 }
 
+struct ptx_operand ct_build_whole_word(const struct ptx_operand *operand)
+{
+    struct ptx_operand word = *operand;
+
+    if (word.component >= PTX_SELECTOR_BYTE)
+        word.component = -1;
+    word.n_selected = 0;
+    word.minus = false;
+    return word;
+}
+
 const struct ptx_operand *ct_build_items(const struct ptx_operand *operand, uint32_t *count)
 {
     const bool many = operand->kind == PTX_OPND_VECTOR || operand->kind == PTX_OPND_PAIR || operand->kind == PTX_OPND_LIST;

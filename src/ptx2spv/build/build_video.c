@@ -6,8 +6,6 @@
  *     vadd4.u32.s32.u32.add d, a, b, c;    d = c + the sum of the parts, with all their bits */
 #include "build.h"
 
-enum { FIRST_BYTE = 16, FIRST_HALF = 24 }; /* of ptx_operand.component */
-
 static ct_value part_sum(struct ct_cursor *at, ct_value a, ct_value b)
 {
     return ct_add(at, a, b);
@@ -121,7 +119,7 @@ static bool check_selector(const struct ptx_operand *operand, unsigned n_parts)
 /* The parts of d that are written, a bit for each; 0: the mask is illegal. Its numbers descend: .b20, not .b02. */
 static unsigned read_mask(const struct ptx_operand *operand, unsigned n_parts)
 {
-    const int number = operand->component - (n_parts == 4 ? FIRST_BYTE : FIRST_HALF);
+    const int number = operand->component - (n_parts == 4 ? PTX_SELECTOR_BYTE : PTX_SELECTOR_HALF);
     unsigned mask = 0;
 
     if (operand->component >= 0)
@@ -176,15 +174,6 @@ static bool read_video(struct ct_build *b, unsigned bits, struct video *out)
 
 /* ---- the instruction ---- */
 
-static struct ptx_operand word_of(const struct ptx_operand *operand)
-{
-    struct ptx_operand word = *operand;
-
-    word.component = word.component >= FIRST_BYTE ? -1 : word.component;
-    word.n_selected = 0;
-    return word;
-}
-
 /* Part `number` of the words. */
 static ct_value selected_part(struct ct_build *b, const struct video *video, const ct_value words[2], unsigned number, enum ptx_type type)
 {
@@ -212,7 +201,8 @@ static void build_parts(struct ct_build *b, const struct video *video)
 {
     const bool sums = b->insn->mods.operation == PTX_ADD;
     const uint32_t part_mask = (1u << video->bits) - 1;
-    const struct ptx_operand d = word_of(&b->insn->operands[0]), x = word_of(&b->insn->operands[1]), y = word_of(&b->insn->operands[2]);
+    const struct ptx_operand d = ct_build_whole_word(&b->insn->operands[0]), x = ct_build_whole_word(&b->insn->operands[1]),
+                             y = ct_build_whole_word(&b->insn->operands[2]);
     const ct_value words[2] = {ct_build_read(b, &x, PTX_B32), ct_build_read(b, &y, PTX_B32)};
     ct_value result = ct_build_source(b, 3, PTX_B32);
     uint32_t kept = UINT32_MAX;

@@ -7,8 +7,6 @@
  *     vmad.s32.u32.s32.shr7 d, -a, b, c;         negates the product or c; .po adds 1 to the sum */
 #include "build.h"
 
-enum { ANY_SELECTOR = -1, FIRST_BYTE = 16, FIRST_HALF = 24 }; /* of ptx_operand.component */
-
 /* A part of a word: the bits from `first` on. */
 struct part {
     unsigned first, bits;
@@ -16,10 +14,10 @@ struct part {
 
 static struct part part_named(int component)
 {
-    if (component >= FIRST_HALF)
-        return (struct part){16 * (unsigned)(component - FIRST_HALF), 16};
-    if (component >= FIRST_BYTE)
-        return (struct part){8 * (unsigned)(component - FIRST_BYTE), 8};
+    if (component >= PTX_SELECTOR_HALF)
+        return (struct part){16 * (unsigned)(component - PTX_SELECTOR_HALF), 16};
+    if (component >= PTX_SELECTOR_BYTE)
+        return (struct part){8 * (unsigned)(component - PTX_SELECTOR_BYTE), 8};
     return (struct part){0, 32};
 }
 
@@ -32,21 +30,10 @@ static enum ptx_type type_of_part(unsigned bits, bool is_signed)
     return is_signed ? PTX_S8 : PTX_U8;
 }
 
-/* The operand without its selector and sign. */
-static struct ptx_operand word_of(const struct ptx_operand *operand)
-{
-    struct ptx_operand word = *operand;
-
-    if (word.component >= FIRST_BYTE)
-        word.component = ANY_SELECTOR;
-    word.minus = false;
-    return word;
-}
-
 /* The selected part of a source, extended to 64 bits. */
 static ct_value source_part(struct ct_build *b, unsigned index, enum ptx_type type)
 {
-    const struct ptx_operand *operand = &b->insn->operands[index], word = word_of(operand);
+    const struct ptx_operand *operand = &b->insn->operands[index], word = ct_build_whole_word(operand);
     const struct part part = part_named(operand->component);
     const enum ptx_type read_as = type_of_part(part.bits, ptx_type_is_signed(type));
     ct_value value = ct_build_read(b, &word, PTX_B32);
@@ -131,7 +118,7 @@ static ct_value merge(struct ct_build *b, ct_value x, ct_value c, struct part pa
 
 static void write_word(struct ct_build *b, ct_value x)
 {
-    const struct ptx_operand word = word_of(&b->insn->operands[0]);
+    const struct ptx_operand word = ct_build_whole_word(&b->insn->operands[0]);
 
     ct_build_write(b, &word, x, PTX_U32);
 }
@@ -153,7 +140,7 @@ static void finish(struct ct_build *b, ct_value wide, enum ptx_type type)
 
 static bool has_selector(const struct ptx_operand *operand)
 {
-    return operand->component >= FIRST_BYTE;
+    return operand->component >= PTX_SELECTOR_BYTE;
 }
 
 /* Whether the types are .u32 and .s32, as many as expected. */
@@ -261,7 +248,7 @@ static struct sum add_or_subtract(struct ct_build *b, bool negates_product, bool
     struct ct_cursor *at = &b->at;
     const struct ptx_instruction *insn = b->insn;
     const bool negates_c = insn->operands[3].minus, is_signed = has_signed_source || negates_product || negates_c;
-    const struct ptx_operand third = word_of(&insn->operands[3]);
+    const struct ptx_operand third = ct_build_whole_word(&insn->operands[3]);
     const ct_value product = ct_bits2(at, CT_OP_MUL, source_part(b, 1, insn->types[1]), source_part(b, 2, insn->types[2]));
     const ct_value c = ct_resize(at, ct_build_read(b, &third, PTX_B32), is_signed ? PTX_S32 : PTX_U32, CT_W_64);
     ct_value low;

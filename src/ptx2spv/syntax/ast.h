@@ -209,6 +209,9 @@ struct ptx_targets { /* .branchtargets / .calltargets */
     uint32_t n;
 };
 
+/* ptx_operand.component of a register with a video selector of one part: the byte or half with that number. */
+enum { PTX_SELECTOR_BYTE = 16, PTX_SELECTOR_HALF = 24 };
+
 struct ptx_operand {
     enum ptx_operand_kind kind;
     struct ct_location where;
@@ -217,7 +220,7 @@ struct ptx_operand {
     bool bracketed;
     bool is_single; /* FLOAT: written as 0f........ */
     struct ptx_register *reg;
-    int8_t component;   /* -1 none; 0..3: .x .y .z .w (also .r .g .b .a); video selectors: 16+n .bn, 24+n .hn */
+    int8_t component;   /* -1 none; 0..3: .x .y .z .w (also .r .g .b .a); video selectors .bn, .hn: PTX_SELECTOR_BYTE or _HALF, plus n */
     uint8_t sreg;       /* enum ptx_sreg */
     uint8_t n_selected; /* REG: the selector names several bytes or halves, .b3210 or .h10; `selected` has their numbers, the last first */
     uint8_t selected[4];

@@ -23,7 +23,7 @@ static bool is_adjacent(const struct ptx_parser *p, const struct ptx_token *befo
 
 /* ---- components and selectors ---- */
 
-/* .x .r -> 0 .. .w .a -> 3; .b0..3 -> 16.., .h0..1 -> 24..; -1: none of these */
+/* The value of ptx_operand.component for .x to .w, .r to .a, .b0 to .b3, .h0 and .h1; -1: it is none of these. */
 static int component_of(const struct ptx_token *word)
 {
     static const char letters[] = "xyzwrgba";
@@ -33,9 +33,9 @@ static int component_of(const struct ptx_token *word)
     if (letter)
         return (int)(letter - letters) % 4;
     if (word->length == 3 && text[0] == 'b' && text[1] >= '0' && text[1] <= '3')
-        return 16 + text[1] - '0';
+        return PTX_SELECTOR_BYTE + text[1] - '0';
     if (word->length == 3 && text[0] == 'h' && text[1] >= '0' && text[1] <= '1')
-        return 24 + text[1] - '0';
+        return PTX_SELECTOR_HALF + text[1] - '0';
     return -1;
 }
 
