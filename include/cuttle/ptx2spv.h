@@ -231,7 +231,12 @@ struct ptx2spv_timer {
     uint64_t origin_ns, whole_ns, fraction, reference, lost_bits;
 };
 #define PTX2SPV_TIMER_OFFSET 16
-enum ptx2spv_fault_code { PTX2SPV_FAULT_NONE = 0, PTX2SPV_FAULT_TRAP = 1, PTX2SPV_FAULT_ASSERT = 2 };
+enum ptx2spv_fault_code {
+    PTX2SPV_FAULT_NONE = 0,
+    PTX2SPV_FAULT_TRAP = 1,
+    PTX2SPV_FAULT_ASSERT = 2,
+    PTX2SPV_FAULT_UNSUPPORTED = 3, /* an instruction that the compiler does not support; a warning named it */
+};
 #define PTX2SPV_FAULT_CODE_MASK 0xffu
 /* A hash of a kernel's name, with the low 8 bits 0. */
 uint32_t ptx2spv_kernel_tag(const char *name);
@@ -536,6 +541,7 @@ struct ptx2spv_kernel_info {
     uint32_t exchange_bytes, exchange_thread_bytes;
     uint32_t grid_param_offset, grid_thread_words; /* cooperative kernels: see struct ptx2spv_grid */
     uint32_t slots_param_offset;                   /* if shared_in_memory */
+    uint32_t number_param_offset; /* unless 0: an additional parameter of 64 bits, the number of the launch, which is %gridid */
 };
 
 /* A SPIR-V module with one entry point, "main". The words are from malloc. */

@@ -109,6 +109,7 @@ static void place_params(struct cooperative *job, const struct ptx2spv_kernel_in
     memset(to + param_bytes, 0, info->grid_param_offset - param_bytes);
     memcpy(to, params, param_bytes);
     memcpy(to + info->grid_param_offset, &job->control.address, sizeof job->control.address);
+    ct_launch_place_number(job->context, info, to);
     job->launch.params = to;
     job->launch.params_address = job->control.address + PARAMS_OFFSET;
 }

@@ -163,9 +163,10 @@ CUresult ct_launch_pack_params(const struct ct_function *function, void **params
 static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
                        unsigned char *params, const char *name)
 {
-    const struct ct_context *context = stream->context;
+    struct ct_context *context = stream->context;
     struct ct_launch launch = ct_launch_of(code, shape);
 
+    ct_launch_place_number(context, code->info, params);
     if (code->info->shared_in_memory) {
         CUresult r = ct_launch_place_slots(stream, code, shape, params, &launch.slice_blocks);
 
@@ -374,7 +375,9 @@ static bool fits_into_a_recording(const struct ct_launch_shape *shape)
 
 bool ct_launch_is_recordable(const struct ct_launch_command *command, const struct ct_context *context)
 {
-    return command->function->module->context == context && command->variant && fits_into_a_recording(&command->shape);
+    /* the parameters of a recording stay the same, but each launch has a number of its own */
+    return command->function->module->context == context && command->variant && !command->runs->info.number_param_offset &&
+           fits_into_a_recording(&command->shape);
 }
 
 CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command,

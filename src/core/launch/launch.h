@@ -7,6 +7,8 @@
 #include "core/code/function.h"
 #include "core/stream/event.h"
 
+#include <string.h>
+
 /* As cuLaunchKernel takes it: dimensions in blocks and threads, shared memory in bytes. */
 struct ct_launch_shape {
     unsigned grid[3], block[3];
@@ -96,6 +98,15 @@ static inline uint64_t ct_launch_slots_bytes(const struct ptx2spv_slots *slots)
  * *out_slice_blocks: as in struct ct_launch. OUT_OF_MEMORY. */
 CUresult ct_launch_place_slots(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
                                unsigned char *params, uint32_t *out_slice_blocks);
+
+/* Stores the number of this launch, which is %gridid, in the packed parameters of a kernel that reads it. */
+static inline void ct_launch_place_number(struct ct_context *context, const struct ptx2spv_kernel_info *info, unsigned char *params)
+{
+    const uint64_t number = atomic_fetch_add_explicit(&context->launches, 1, memory_order_relaxed) + 1; /* relaxed: it orders nothing */
+
+    if (info->number_param_offset)
+        memcpy(params + info->number_param_offset, &number, sizeof number);
+}
 
 /* cooperative.c: a cooperative launch, between begin and end, of a kernel from ct_function_cooperative that outlives the stream's
  * work. `params`: those of the declaration, without the additional parameter. OUT_OF_MEMORY. */

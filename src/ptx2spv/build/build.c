@@ -16,6 +16,20 @@ static const struct ct_build_rule rules[PTX_OPCODE_COUNT] = {
 
 static const struct ct_build_rule async_rule = {ct_build_async, CT_GUARD_BRANCH, CT_OP_CONST, CT_OP_CONST};
 
+static void build_unknown(struct ct_build *b)
+{
+    ct_build_unsupported(b, NULL);
+}
+
+static const struct ct_build_rule unknown_rule = {build_unknown, CT_GUARD_BRANCH, CT_OP_CONST, CT_OP_CONST};
+
+static const struct ct_build_rule *rule_of(const struct ptx_instruction *insn)
+{
+    if (ct_is_async_form(insn))
+        return &async_rule;
+    return rules[insn->opcode].build && !insn->mods.unsupported ? &rules[insn->opcode] : &unknown_rule;
+}
+
 /* ---- registers ---- */
 
 static void make_registers(struct ct_build *b)
@@ -63,12 +77,8 @@ static void build_in_branch(struct ct_build *b)
 static void build_instruction(struct ct_build *b, const struct ptx_instruction *insn)
 {
     b->insn = insn;
-    b->rule = ct_is_async_form(insn) ? &async_rule : &rules[insn->opcode];
+    b->rule = rule_of(insn);
     b->at.where = insn->where;
-    if (!b->rule->build || (insn->mods.unsupported && b->rule != &async_rule)) {
-        ct_build_unsupported(b, NULL);
-        return;
-    }
     if (insn->guard && b->rule->guarding == CT_GUARD_BRANCH) {
         build_in_branch(b);
         return;

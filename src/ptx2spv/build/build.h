@@ -50,7 +50,8 @@ struct ct_build {
 };
 
 /* ---- build_frame.c ---- */
-/* Reports that the instruction, or `what` of it unless NULL, is legal PTX that this compiler does not support. */
+/* The instruction, or `what` of it unless NULL, is legal PTX that this compiler does not support: a thread that gets there stops with a fault,
+ * and a kernel that cannot avoid it is refused (passes/refuse.c). */
 void ct_build_unsupported(struct ct_build *b, const char *what);
 void ct_build_invalid(struct ct_build *b, const char *why);
 struct ct_block *ct_build_block(struct ct_build *b);         /* creates a block */

@@ -3,6 +3,7 @@
 #include "build.h"
 
 #include <stddef.h>
+#include <string.h>
 
 void ct_build_no_op(struct ct_build *b)
 {
@@ -117,6 +118,24 @@ static ct_value grid_workspace(struct ct_cursor *at, bool high)
     return halves[high];
 }
 
+/* The number of the launch (PTX ISA, "Special Registers: %gridid"): a parameter that exists if something reads it. */
+static ct_value launch_number(struct ct_cursor *at)
+{
+    struct ct_fn *fn = at->fn;
+    struct ct_insn *load;
+
+    if (!fn->number_param_offset) {
+        if (!fn->param_bytes)
+            ct_fn_add_param(fn, sizeof(uint64_t)); /* so that the offset is not 0 */
+        fn->number_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
+    }
+    load = ct_emit_insn(at, CT_OP_LOAD, PTX_B64, 1, 0);
+    load->space = CT_SPACE_PARAM;
+    load->align_log2 = 3;
+    load->offset = fn->number_param_offset;
+    return load->results[0] = ct_value_create(fn, CT_W_64);
+}
+
 ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int component)
 {
     struct ct_cursor *at = &b->at;
@@ -149,6 +168,8 @@ ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int c
         return high_half(b, read_timer(b));
     case PTX_SREG_GLOBALTIMER:
         return read_timer(b);
+    case PTX_SREG_GRIDID:
+        return launch_number(at);
     case PTX_SREG_LANEID:
         return ct_sysval(at, CT_SYS_LANEID);
     case PTX_SREG_WARPID:
@@ -360,14 +381,52 @@ void ct_build_cvta(struct ct_build *b)
     ct_build_result(b, address, type);
 }
 
+/* Whether an address is one of `size` bytes from a base on. */
+static ct_value is_within(struct ct_build *b, ct_value address, ct_value base, uint64_t size)
+{
+    return ct_icmp(&b->at, PTX_U64, PTX_LT, ct_sub(&b->at, address, base), ct_const64(&b->at, size));
+}
+
+static ct_value is_constant(struct ct_build *b, ct_value address)
+{
+    const struct ptx_module *module = b->fn->module;
+    const uint64_t size = module->const_end - module->const_begin;
+
+    if (!size)
+        return ct_emit_const(&b->at, CT_W_PRED, 0);
+    return is_within(b, address, ct_add_imm(&b->at, ct_sysval(&b->at, CT_SYS_IMAGE_BASE), module->const_begin), size);
+}
+
+/* Of a kernel's parameters: those of functions are local memory. */
+static ct_value is_parameter(struct ct_build *b, ct_value address)
+{
+    if (!b->fn->param_bytes)
+        return ct_emit_const(&b->at, CT_W_PRED, 0);
+    return is_within(b, address, ct_sysval(&b->at, CT_SYS_PARAM_BASE), b->fn->param_bytes);
+}
+
+/* As an H100 does, constants are not global memory, while parameters of kernels and null pointers are. Constants are those of the kernel's
+ * own module. */
 void ct_build_isspacep(struct ct_build *b)
 {
     const enum ptx_space space = b->insn->mods.space;
+    const ct_value address = ct_build_source(b, 1, PTX_U64);
+    ct_value is_inside;
 
-    if (space != PTX_SPACE_SHARED && space != PTX_SPACE_LOCAL && space != PTX_SPACE_GLOBAL) {
-        ct_build_unsupported(b, NULL);
+    if (strstr(b->insn->text, ".param::func")) {
+        ct_build_invalid(b, "a function's parameters are local memory");
         return;
     }
-    ct_build_result(b, ct_equals(&b->at, ct_shr_imm(&b->at, ct_build_source(b, 1, PTX_U64), CT_TAG_SHIFT), generic_tag(b, space)),
-                    PTX_PRED);
+    if (space == PTX_SPACE_CONST)
+        is_inside = is_constant(b, address);
+    else if (space == PTX_SPACE_PARAM)
+        is_inside = is_parameter(b, address);
+    else
+        is_inside = ct_equals(&b->at, ct_shr_imm(&b->at, address, CT_TAG_SHIFT),
+                              space == PTX_SPACE_SHARED  ? CT_TAG_SHARED
+                              : space == PTX_SPACE_LOCAL ? CT_TAG_LOCAL
+                                                         : 0);
+    if (space == PTX_SPACE_GLOBAL)
+        is_inside = ct_and(&b->at, is_inside, ct_not(&b->at, is_constant(b, address)));
+    ct_build_result(b, is_inside, PTX_PRED);
 }

@@ -182,6 +182,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .shared_in_memory = fn->shared_in_memory,
         .limits_grid = fn->limits_grid,
         .slots_param_offset = fn->slots_param_offset,
+        .number_param_offset = fn->number_param_offset,
         .static_shared_bytes = fn->shared_bytes,
         .dynamic_shared_offset = fn->dynamic_shared_offset,
         .local_bytes = fn->local_bytes,

@@ -287,6 +287,7 @@ struct ptx_module {
     unsigned address_bits;
     CT_VEC(struct ptx_function *) functions; /* definitions and extern declarations, in source order */
     CT_VEC(struct ptx_variable *) variables; /* module scope */
+    uint64_t const_begin, const_end;         /* where the .const variables are in the module's image; set by ct_module_lay_out */
 };
 
 /* cvt.pack: the width of each of the two integers that it packs, and whether they are signed. */
