@@ -46,6 +46,7 @@ struct ct_build {
         uint32_t local;      /* a frame object, or 0 */
         ct_value pointer;    /* the lowest address in use, 32 bits */
     } stack;                 /* of alloca */
+    ct_value multicast_rank; /* while a copy to several blocks of a cluster is built: the rank of the block that gets it; else none */
     uint32_t *param_offsets; /* entries only: byte offset of each parameter in the parameter block */
 };
 

@@ -91,8 +91,26 @@ static ct_value shared_size(struct ct_build *b, enum ct_sysval part)
     return ct_sysval(&b->at, part);
 }
 
-/* Vector registers: .x .y .z are values of the launch, .w is 0. Every block is a cluster of its own, since there are no launches with
- * clusters. */
+static ct_value cluster_register(struct ct_cursor *at, enum ptx_sreg sreg, unsigned dimension)
+{
+    switch ((unsigned)sreg) {
+    case PTX_SREG_CLUSTERID:
+        return ct_cluster_id(at, dimension);
+    case PTX_SREG_NCLUSTERID:
+        return ct_cluster_ids(at, dimension);
+    case PTX_SREG_CLUSTER_CTAID:
+        return ct_cluster_place(at, dimension);
+    default: /* %cluster_nctaid */
+        return ct_cluster_size(at, dimension);
+    }
+}
+
+static bool is_of_cluster(enum ptx_sreg sreg)
+{
+    return sreg == PTX_SREG_CLUSTERID || sreg == PTX_SREG_NCLUSTERID || sreg == PTX_SREG_CLUSTER_CTAID || sreg == PTX_SREG_CLUSTER_NCTAID;
+}
+
+/* Vector registers: .x .y .z are values of the launch, .w is 0. Without fn->clusters every block is a cluster of its own. */
 static ct_value vector_register(struct ct_build *b, enum ptx_sreg sreg, int component)
 {
     static const uint8_t first[PTX_SREG_COUNT] = {
@@ -101,6 +119,8 @@ static ct_value vector_register(struct ct_build *b, enum ptx_sreg sreg, int comp
         [PTX_SREG_CLUSTER_CTAID] = CT_SYS_NONE, [PTX_SREG_CLUSTER_NCTAID] = CT_SYS_NONE,
     };
 
+    if (component < 3 && b->fn->clusters && is_of_cluster(sreg))
+        return cluster_register(&b->at, sreg, (unsigned)component);
     if (component < 3 && first[sreg])
         return ct_sysval(&b->at, first[sreg] + (unsigned)component);
     return ct_const32(&b->at, component < 3 && sreg == PTX_SREG_CLUSTER_NCTAID);
@@ -186,11 +206,11 @@ ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int c
     case PTX_SREG_DYNAMIC_SMEM_SIZE:
         return shared_size(b, CT_SYS_DYNAMIC_SHARED_BYTES);
     case PTX_SREG_CLUSTER_CTARANK:
-        return ct_const32(at, 0);
+        return b->fn->clusters ? ct_cluster_rank(at) : ct_const32(at, 0);
     case PTX_SREG_CLUSTER_NCTARANK:
-        return ct_const32(at, 1);
+        return b->fn->clusters ? ct_cluster_blocks(at) : ct_const32(at, 1);
     case PTX_SREG_IS_EXPLICIT_CLUSTER:
-        return ct_emit_const(at, CT_W_PRED, b->source->cluster[0] != 0);
+        return ct_emit_const(at, CT_W_PRED, b->fn->clusters || b->fn->source->cluster[0] != 0);
     case PTX_SREG_ENVREG1:
     case PTX_SREG_ENVREG2:
         return grid_workspace(at, sreg == PTX_SREG_ENVREG1);
@@ -405,6 +425,16 @@ static ct_value is_parameter(struct ct_build *b, ct_value address)
     return is_within(b, address, ct_sysval(&b->at, CT_SYS_PARAM_BASE), b->fn->param_bytes);
 }
 
+/* Whether an address in shared memory is one of this block, in clusters. */
+static ct_value is_own_block(struct ct_build *b, ct_value address)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value above = ct_shr_imm(at, ct_low32(at, address), PTX2SPV_CLUSTER_RANK_SHIFT);
+    const ct_value is_mapped = ct_icmp(at, PTX_U32, PTX_EQ, above, ct_add_imm(at, ct_cluster_rank(at), 1));
+
+    return ct_or(at, ct_equals(at, above, 0), is_mapped);
+}
+
 /* As an H100 does, constants are not global memory, while parameters of kernels and null pointers are. Constants are those of the kernel's
  * own module. */
 void ct_build_isspacep(struct ct_build *b)
@@ -426,6 +456,8 @@ void ct_build_isspacep(struct ct_build *b)
                               space == PTX_SPACE_SHARED  ? CT_TAG_SHARED
                               : space == PTX_SPACE_LOCAL ? CT_TAG_LOCAL
                                                          : 0);
+    if (space == PTX_SPACE_SHARED && b->fn->clusters && !strstr(b->insn->text, "shared::cluster"))
+        is_inside = ct_and(&b->at, is_inside, is_own_block(b, address));
     if (space == PTX_SPACE_GLOBAL)
         is_inside = ct_and(&b->at, is_inside, ct_not(&b->at, is_constant(b, address)));
     ct_build_result(b, is_inside, PTX_PRED);

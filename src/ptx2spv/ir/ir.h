@@ -259,6 +259,10 @@ struct ct_fn {
     bool uses_shared, linear_block;                 /* set by emit: struct ptx2spv_kernel_info */
     bool cooperative;           /* compiled for cooperative launches: there is one more parameter, the address of a struct ptx2spv_grid */
     uint32_t grid_param_offset; /* offset of that parameter */
+    bool clusters;              /* compiled for clusters of several blocks: addresses in shared memory may have a rank (cluster.c) */
+    bool uses_cluster_barrier;  /* only with clusters; build_cluster.c */
+    ct_value cluster_state;     /* 32 bits: the upper half of the barrier's word when this thread arrived */
+    ct_value cluster_arrived;   /* predicate: it has arrived, and not waited yet */
     bool shared_in_memory;      /* set by shared_slots.c: there is one more parameter, a struct ptx2spv_slots */
     uint32_t slots_param_offset;
     uint32_t number_param_offset; /* of one more parameter, the launch's number: set by build; 0: the kernel does not read %gridid */

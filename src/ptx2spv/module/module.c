@@ -66,6 +66,8 @@ static bool describe_kernel(struct module_layout *b, const struct ptx_function *
     memcpy(decl->req_ntid, entry->req_ntid, sizeof decl->req_ntid);
     decl->min_nctapersm = entry->min_nctapersm;
     decl->max_nreg = entry->max_nreg;
+    memcpy(decl->cluster, entry->cluster, sizeof decl->cluster);
+    decl->explicit_cluster = entry->explicit_cluster;
     return lay_out_params(b, entry, decl);
 }
 

@@ -202,6 +202,7 @@ static enum ptx2spv_status compile(struct job *job)
 
     fn->param_bytes = job->decl->param_bytes;
     fn->cooperative = compilation->options.cooperative;
+    fn->clusters = fn->cooperative && compilation->options.clusters;
     if (fn->cooperative)
         fn->grid_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
     if (!ct_fn_run_passes(fn, NULL))

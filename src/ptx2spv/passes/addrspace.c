@@ -144,11 +144,35 @@ static enum tag_class class_of_merge(const struct flow *flow, const ct_value *va
     return all == UNKNOWN && has_null ? UNTAGGED : all;
 }
 
+/* 32 bits may be the upper half of an address. */
+static enum tag_class class_of_constant(const struct ct_fn *fn, const struct ct_insn *insn)
+{
+    switch (ct_width_of_value(fn, insn->results[0])) {
+    case CT_W_64:
+        return class_of_bits(insn->imm);
+    case CT_W_32:
+        return class_of_bits(insn->imm << 32) == UNTAGGED ? UNTAGGED : MIXED;
+    default:
+        return UNTAGGED;
+    }
+}
+
+static enum tag_class class_of_packed(const struct flow *flow, const struct ct_insn *insn)
+{
+    const struct ct_insn *high = constant_of(flow, insn->operands[insn->n_operands - 1]);
+
+    if (!high || insn->n_operands != 2 || ct_width_of_value(flow->fn, insn->results[0]) != CT_W_64)
+        return class_of_other(flow, insn);
+    return class_of(flow, insn->operands[0]) == UNKNOWN ? UNKNOWN : class_of_bits(high->imm << 32);
+}
+
 static enum tag_class class_of_result(const struct flow *flow, const struct ct_insn *insn, uint32_t result)
 {
     switch (insn->op) {
     case CT_OP_CONST:
-        return ct_width_of_value(flow->fn, insn->results[0]) == CT_W_64 ? class_of_bits(insn->imm) : UNTAGGED;
+        return class_of_constant(flow->fn, insn);
+    case CT_OP_PACK:
+        return class_of_packed(flow, insn);
     case CT_OP_UNDEF:
         return UNTAGGED;
     case CT_OP_COPY:
@@ -219,7 +243,7 @@ static bool is_tag_made(const struct ct_fn *fn)
 {
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (insn->op == CT_OP_CONST && class_of_bits(insn->imm) != UNTAGGED)
+            if (insn->op == CT_OP_CONST && class_of_constant(fn, insn) != UNTAGGED)
                 return true;
     return false;
 }

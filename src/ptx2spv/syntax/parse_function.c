@@ -116,6 +116,8 @@ static bool parse_tuning(struct ptx_parser *p, struct ptx_function *function)
         function->noreturn = true;
         return true;
     case PTX_DIR_EXPLICITCLUSTER:
+        function->explicit_cluster = true;
+        return true;
     case PTX_DIR_BLOCKSARECLUSTERS:
         return true;
     case PTX_DIR_ATTRIBUTE:
