@@ -108,8 +108,11 @@ void ct_build_tensor_store(struct ct_build *b)
 {
     struct arguments arguments = {.n = 0};
 
-    if (add_place(b, 0, 1, &arguments))
-        call(b, &arguments, NULL, 0);
+    if (!add_place(b, 0, 1, &arguments))
+        return;
+    if (ct_async_has(b, "im2col_no_offs"))
+        add(&arguments, ct_const32(&b->at, PTX2SPV_TENSOR_STORE));
+    call(b, &arguments, NULL, 0);
 }
 
 void ct_build_tensor_reduce(struct ct_build *b)

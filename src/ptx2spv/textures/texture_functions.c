@@ -39,6 +39,8 @@ static const char *other_function_or_null(const struct ptx_instruction *insn)
         return PTX_WIDE_ATOMIC;
     if (insn->opcode != PTX_OP_CP || !strstr(insn->text, ".bulk.tensor."))
         return NULL;
+    if (strstr(insn->text, ".im2col_no_offs"))
+        return PREFIX "tensor_im2col_put";
     if (strstr(insn->text, ".bulk_group"))
         return strstr(insn->text, "cp.reduce.") == insn->text ? PREFIX "tensor_reduce" : PREFIX "tensor_store";
     return strstr(insn->text, ".im2col") ? PREFIX "tensor_im2col" : PREFIX "tensor_load";
