@@ -30,7 +30,19 @@ static const char ptx[] =
     "    ld.param.u64 %d1, [out];\n    ld.param.u64 %d2, [got];\n    mov.u32 %r1, %ctaid.x;\n    mov.u32 %r2, %tid.x;\n"
     "    mad.lo.u32 %r1, %r1, 48, %r2;\n    mul.wide.u32 %d3, %r1, 16;\n    add.u64 %d2, %d2, %d3;\n    cvt.u64.u32 %d4, %r1;\n"
     "    add.u64 %d4, %d4, 1;\n    mul.lo.u64 %d5, %d4, 0x9e3779b97f4a7c15;\n    mov.b128 %x0, {%d4, %d5};\n"
-    "    atom.global.exch.b128 %x1, [%d1], %x0;\n    st.global.b128 [%d2], %x1;\n    ret;\n}\n";
+    "    atom.global.exch.b128 %x1, [%d1], %x0;\n    st.global.b128 [%d2], %x1;\n    ret;\n}\n"
+    /* Even threads store values of which one half follows from the other, odd ones load, and count those of which it does not. */
+    ".visible .entry strong(.param .u64 out, .param .u64 got)\n{\n    .reg .pred %p;\n    .reg .b32 %r<6>;\n    .reg .b64 %d<9>;\n"
+    "    .reg .b128 %x<3>;\n    ld.param.u64 %d1, [out];\n    ld.param.u64 %d2, [got];\n    mov.u32 %r1, %ctaid.x;\n"
+    "    mov.u32 %r2, %tid.x;\n    mad.lo.u32 %r1, %r1, 48, %r2;\n    mov.u32 %r3, 0;\n    and.b32 %r4, %r2, 1;\n"
+    "    mul.wide.u32 %d3, %r1, 1000;\n"
+    "more:\n    setp.ne.u32 %p, %r4, 0;\n    @%p bra load;\n    cvt.u64.u32 %d4, %r3;\n    add.u64 %d4, %d4, %d3;\n"
+    "    mul.lo.u64 %d5, %d4, 0x9e3779b97f4a7c15;\n    mov.b128 %x0, {%d4, %d5};\n    st.release.gpu.global.b128 [%d1], %x0;\n    bra "
+    "after;\n"
+    "load:\n    ld.acquire.gpu.global.b128 %x1, [%d1];\n    mov.b128 {%d4, %d5}, %x1;\n    mul.lo.u64 %d6, %d4, 0x9e3779b97f4a7c15;\n"
+    "    setp.ne.u64 %p, %d5, %d6;\n    @%p red.global.add.u32 [%d2], 1;\n    setp.gt.u64 %p, %d4, 1000000;\n"
+    "    @%p red.global.add.u32 [%d2+4], 1;\n"
+    "after:\n    add.u32 %r3, %r3, 1;\n    setp.lt.u32 %p, %r3, 8;\n    @%p bra more;\n    ret;\n}\n";
 
 static CUmodule module;
 
@@ -99,6 +111,24 @@ static void test_exchange(void **state)
     ok(cuMemFree(got));
 }
 
+static void test_strong_accesses(void **state)
+{
+    uint64_t last[2];
+    uint32_t wrong[2];
+    CUdeviceptr out = zeros(16), counts = zeros(sizeof wrong);
+
+    (void)state;
+    launch("strong", out, counts);
+    ok(cuMemcpyDtoH(wrong, counts, sizeof wrong));
+    ok(cuMemcpyDtoH(last, out, sizeof last));
+    assert_int_equal(wrong[0], 0);
+    assert_int_equal(wrong[1], 0);
+    assert_true(last[0] % 1000 < 8 && last[0] / 1000 < ALL);
+    assert_int_equal(last[1], last[0] * 0x9e3779b97f4a7c15);
+    ok(cuMemFree(out));
+    ok(cuMemFree(counts));
+}
+
 static int load(void **state)
 {
     return with_context(state) == 0 && cuModuleLoadData(&module, ptx) == CUDA_SUCCESS ? 0 : -1;
@@ -109,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_compare_and_swap),
         cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_strong_accesses),
     };
 
     return cmocka_run_group_tests(tests, load, NULL);

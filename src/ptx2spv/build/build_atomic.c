@@ -7,7 +7,6 @@
 #include "build_address.h"
 #include "build_arithmetic.h"
 
-#define WIDE_ARGUMENTS 6
 #define MAX_VALUES 2
 #define MAX_ELEMENTS 8 /* elements of a vector */
 
@@ -286,6 +285,28 @@ static ct_value generic_address(struct ct_build *b, const struct ct_address *add
     return address->space == CT_SPACE_SHARED ? ct_or_imm(&b->at, ct_zext64(&b->at, sum), (uint64_t)CT_TAG_SHARED << CT_TAG_SHIFT) : sum;
 }
 
+static void call_wide(struct ct_build *b, const struct ct_address *address, const ct_value *expected, const ct_value *value, bool always,
+                      ct_value old[2])
+{
+    const ct_value arguments[] = {
+        generic_address(b, address), expected[0], expected[1], value[0], value[1], ct_const32(&b->at, always),
+    };
+    const struct ptx_operand *callee = &b->insn->operands[b->insn->n_operands - 1];
+
+    ct_build_function_call(b, callee->function, arguments, sizeof arguments / sizeof *arguments, PTX_B64, old, 2);
+}
+
+void ct_build_wide_exchange(struct ct_build *b, const struct ct_address *address, const ct_value value[2], ct_value old[2])
+{
+    call_wide(b, address, value, value, true, old);
+}
+
+void ct_build_wide_swap(struct ct_build *b, const struct ct_address *address, const ct_value expected[2], const ct_value value[2],
+                        ct_value old[2])
+{
+    call_wide(b, address, expected, value, false, old);
+}
+
 static bool read_halves(struct ct_build *b, unsigned index, ct_value halves[2])
 {
     uint32_t n;
@@ -296,26 +317,25 @@ static bool read_halves(struct ct_build *b, unsigned index, ct_value halves[2])
     return n == 2;
 }
 
-/* atom.exch.b128, atom.cas.b128: calls the function that is the last operand (texture_functions.c). */
+/* atom.exch.b128, atom.cas.b128 */
 static void build_wide(struct ct_build *b, const struct ct_address *address)
 {
-    const bool swaps = b->insn->mods.operation == PTX_EXCH;
-    const unsigned n_values = swaps ? 1 : 2;
-    const struct ptx_operand *callee = &b->insn->operands[b->insn->n_operands - 1];
-    ct_value arguments[WIDE_ARGUMENTS] = {{0}}, results[2];
+    const bool swaps = b->insn->mods.operation == PTX_CAS;
+    ct_value first[2], second[2], old[2];
     uint32_t n_to;
     const struct ptx_operand *to = ct_build_parts(b, &b->insn->operands[0], PTX_B128, &n_to);
 
-    if (b->insn->n_operands < 3 + n_values || !read_halves(b, 2, &arguments[1]) || !read_halves(b, 1 + n_values, &arguments[3]) ||
-        (n_to != 2 && ct_build_has(b, 0))) {
+    if ((!swaps && b->insn->mods.operation != PTX_EXCH) || b->insn->n_operands < 4u + swaps || !read_halves(b, 2, first) ||
+        (swaps && !read_halves(b, 3, second)) || (n_to != 2 && ct_build_has(b, 0))) {
         ct_build_invalid(b, "the operands are not those of a 128-bit operation");
         return;
     }
-    arguments[0] = generic_address(b, address);
-    arguments[5] = ct_const32(&b->at, swaps);
-    ct_build_function_call(b, callee->function, arguments, WIDE_ARGUMENTS, PTX_B64, results, 2);
+    if (swaps)
+        ct_build_wide_swap(b, address, first, second, old);
+    else
+        ct_build_wide_exchange(b, address, first, old);
     for (uint32_t i = 0; ct_build_has(b, 0) && i < 2; i++)
-        ct_build_write(b, &to[i], results[i], PTX_B64);
+        ct_build_write(b, &to[i], old[i], PTX_B64);
 }
 
 /* ---- atom, red ---- */

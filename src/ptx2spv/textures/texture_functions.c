@@ -31,11 +31,22 @@ static const char *function_name(struct ct_compilation *compilation, const struc
     return ct_arena_printf(&compilation->arena, PREFIX "%s_%s", names[access->kind], access->geometry->word);
 }
 
+/* Operations on 128 bits at once: strong accesses are those that other threads may see (PTX ISA, "Memory Consistency Model: Strong Operations"). */
+static bool is_wide_atomic(const struct ptx_instruction *insn)
+{
+    const bool is_shared =
+        insn->mods.space == PTX_SPACE_NONE || insn->mods.space == PTX_SPACE_GLOBAL || insn->mods.space == PTX_SPACE_SHARED;
+
+    if (!insn->n_types || insn->types[0] != PTX_B128 || !is_shared)
+        return false;
+    return insn->opcode == PTX_OP_ATOM || ((insn->opcode == PTX_OP_LD || insn->opcode == PTX_OP_ST) && insn->mods.semantics > PTX_WEAK);
+}
+
 /* The function of a copy of a tensor or of an atomic operation that no device has; NULL if the instruction is neither. Prefetches have no
  * effect. */
 static const char *other_function_or_null(const struct ptx_instruction *insn)
 {
-    if (insn->opcode == PTX_OP_ATOM && insn->types[0] == PTX_B128)
+    if (is_wide_atomic(insn))
         return PTX_WIDE_ATOMIC;
     if (insn->opcode != PTX_OP_CP || !strstr(insn->text, ".bulk.tensor."))
         return NULL;
