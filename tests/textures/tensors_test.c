@@ -76,6 +76,29 @@ static const char load_text[] =
     "    cvt.u64.u32 %%d3, %%r9;\n    add.u64 %%d3, %%d3, %%d2;\n    st.global.u32 [%%d3], %%r11;\n    add.u32 %%r9, %%r9, 256;\n"
     "    bra copy;\nend:\n    ret;\n}\n";
 
+/* The map goes through shared memory to global memory, where the copy reads it. */
+static const char moved_map_text[] =
+    ".version 8.3\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 out, .param .u64 scratch, .param .u32 bytes)\n{\n"
+    "    .shared .align 1024 .b8 box[16384];\n    .shared .align 128 .b8 copied[128];\n    .shared .align 8 .b64 barrier;\n"
+    "    .reg .pred %p;\n    .reg .b32 %r<20>;\n    .reg .b64 %d<9>;\n"
+    "    mov.b64 %d1, map;\n    cvta.param.u64 %d1, %d1;\n    ld.param.u64 %d2, [out];\n    ld.param.u32 %r1, [bytes];\n"
+    "    ld.param.u64 %d4, [scratch];\n    mov.u32 %r2, 0;\n    mov.u32 %r7, %tid.x;\n    mov.u32 %r8, box;\n"
+    "    setp.ge.u32 %p, %r7, 32;\n    @%p bra start;\n"
+    "    mul.wide.u32 %d3, %r7, 4;\n    add.u64 %d3, %d3, %d1;\n    ld.u32 %r3, [%d3];\n    mov.u32 %r4, copied;\n"
+    "    mad.lo.u32 %r4, %r7, 4, %r4;\n    st.shared.u32 [%r4], %r3;\n    bar.warp.sync 0xffffffff;\n"
+    "    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d4], [copied], 128;\n"
+    "    setp.ne.u32 %p, %r7, 0;\n    @%p bra start;\n"
+    "    mbarrier.init.shared::cta.b64 [barrier], 1;\n    fence.mbarrier_init.release.cluster;\n"
+    "start:\n    bar.sync 0;\n    setp.ne.u32 %p, %r7, 0;\n    @%p bra wait;\n"
+    "    fence.proxy.tensormap::generic.acquire.gpu [%d4], 128;\n"
+    "    mbarrier.arrive.expect_tx.shared::cta.b64 _, [barrier], %r1;\n"
+    "    cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%d4, {%r2}], [barrier];\n"
+    "wait:\n    mbarrier.try_wait.parity.shared::cta.b64 %p, [barrier], 0;\n    @!%p bra wait;\n    shl.b32 %r9, %r7, 2;\n"
+    "copy:\n    setp.ge.u32 %p, %r9, %r1;\n    @%p bra end;\n    add.u32 %r10, %r9, %r8;\n    ld.shared.u32 %r11, [%r10];\n"
+    "    cvt.u64.u32 %d3, %r9;\n    add.u64 %d3, %d3, %d2;\n    st.global.u32 [%d3], %r11;\n    add.u32 %r9, %r9, 256;\n"
+    "    bra copy;\nend:\n    ret;\n}\n";
+
 static const char put_text[] =
     ".version 8.0\n.target sm_90\n.address_size 64\n"
     ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 in, .param .u32 bytes, .param .align 4 .b8 at[20])\n{\n"
@@ -682,13 +705,42 @@ static void test_replaced_address(void **state)
     assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
 }
 
+static void test_moved_map(void **state)
+{
+    const struct tensor_case *c = &cases[0]; /* of one dimension, from coordinate 0 on */
+    static const uint8_t nothing[128];
+    CUdeviceptr memory, out, scratch = allocate(nothing, sizeof nothing);
+    CUtensorMap map;
+    uint32_t bytes = box_bytes(c);
+    void *params[] = {&map, &out, &scratch, &bytes};
+
+    (void)state;
+    fill(tensor, sizeof tensor, 3);
+    memory = allocate(tensor, sizeof tensor);
+    out = allocate(tensor, SHARED_BYTES);
+    map = map_of(c, memory);
+    launch(moved_map_text, params);
+    assert_int_equal(cuMemcpyDtoH(found, out, bytes), CUDA_SUCCESS);
+    check_loaded(0);
+    assert_int_equal(cuMemcpyDtoH(found, scratch, sizeof map), CUDA_SUCCESS);
+    assert_memory_equal(found, &map, sizeof map);
+    assert_int_equal(cuMemFree(memory), CUDA_SUCCESS);
+    assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
+    assert_int_equal(cuMemFree(scratch), CUDA_SUCCESS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads),         cmocka_unit_test(test_stores),
-        cmocka_unit_test(test_reductions),    cmocka_unit_test(test_reductions_of_floats),
-        cmocka_unit_test(test_stored_images), cmocka_unit_test(test_images),
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_replaced_address),
+        cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_reductions_of_floats),
+        cmocka_unit_test(test_stored_images),
+        cmocka_unit_test(test_moved_map),
+        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_replaced_address),
     };
 
     return cmocka_run_group_tests(tests, with_context, without_context);

@@ -38,6 +38,8 @@ struct ct_chosen {
 void ct_bulk_begin_chosen(struct ct_build *b, unsigned index, struct ct_chosen *out);
 void ct_bulk_end_chosen(struct ct_build *b, const struct ct_chosen *chosen);
 
+#define CT_TENSOR_MAP_BYTES 128
+
 /* ---- families ---- */
 void ct_build_mbarrier_init(struct ct_build *b);
 void ct_build_mbarrier_inval(struct ct_build *b);
@@ -60,6 +62,7 @@ void ct_build_async_reduce(struct ct_build *b);
 void ct_build_tensor_load(struct ct_build *b);
 void ct_build_tensor_store(struct ct_build *b);
 void ct_build_tensor_reduce(struct ct_build *b);
+void ct_build_tensor_map_copy(struct ct_build *b);
 void ct_build_async_fence(struct ct_build *b);
 void ct_build_cluster_arrive(struct ct_build *b);
 void ct_build_cluster_wait(struct ct_build *b);

@@ -202,6 +202,31 @@ void ct_build_bulk_store(struct ct_build *b)
         copy_all(b, &copy);
 }
 
+/* ---- tensormap.cp_fenceproxy ---- */
+
+/* A warp copies a tensor map; its first lane does so for all. */
+void ct_build_tensor_map_copy(struct ct_build *b)
+{
+    struct ct_block *inside, *after;
+    struct copy copy;
+
+    if (b->insn->operands[2].bits != CT_TENSOR_MAP_BYTES) {
+        ct_build_invalid(b, "a tensor map has 128 bytes");
+        return;
+    }
+    ct_emit_insn(&b->at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = ct_const32(&b->at, UINT32_MAX);
+    if (!read_copy(b, PTX_SPACE_GLOBAL, PTX_SPACE_SHARED, &copy))
+        return;
+    inside = ct_build_block(b);
+    after = ct_build_block(b);
+    ct_build_branch(b, ct_equals(&b->at, ct_sysval(&b->at, CT_SYS_LANEID), 0), inside, after);
+    ct_build_enter(b, inside);
+    copy_all(b, &copy);
+    ct_build_fence_of(b, PTX_RELEASE, (enum ptx_scope)b->insn->mods.scope);
+    ct_build_jump(b, after);
+    ct_build_enter(b, after);
+}
+
 /* ---- cp.reduce.async.bulk ---- */
 
 void ct_build_bulk_reduce(struct ct_build *b)

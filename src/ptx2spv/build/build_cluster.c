@@ -6,14 +6,12 @@
 
 #include <string.h>
 
-#define MAP_BYTES 128
-
 /* There is only one proxy; what remains is a fence of the scope that is named. */
 void ct_build_async_fence(struct ct_build *b)
 {
     const struct ptx_modifiers *mods = &b->insn->mods;
 
-    if (b->insn->n_operands && b->insn->operands[1].bits != MAP_BYTES) {
+    if (b->insn->n_operands && b->insn->operands[1].bits != CT_TENSOR_MAP_BYTES) {
         ct_build_invalid(b, "a tensor map has 128 bytes");
         return;
     }
