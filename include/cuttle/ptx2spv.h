@@ -440,8 +440,10 @@ struct ptx2spv_kernel_decl {
     uint32_t max_ntid[3]; /* .maxntid; 0 = not stated */
     uint32_t req_ntid[3]; /* .reqntid; 0 = not stated */
     uint32_t min_nctapersm, max_nreg;
-    uint32_t cluster[3];      /* .reqnctapercluster; 0 = not stated */
-    uint8_t explicit_cluster; /* .explicitcluster */
+    uint32_t cluster[3];         /* .reqnctapercluster; 0 = not stated */
+    uint32_t max_cluster;        /* .maxclusterrank; 0 = not stated */
+    uint8_t explicit_cluster;    /* .explicitcluster */
+    uint8_t blocks_are_clusters; /* .blocksareclusters: the dimensions of a launch are those of the grid of clusters */
 };
 
 enum ptx2spv_variable_space { PTX2SPV_VAR_GLOBAL, PTX2SPV_VAR_CONST };

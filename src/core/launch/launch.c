@@ -235,11 +235,25 @@ static bool needs_any_grid(const struct ct_function *function, const struct ct_l
     return function->info.limits_grid && (uint64_t)shape->grid[0] * shape->block[0] > PTX2SPV_GRID_LIMIT;
 }
 
+/* .blocksareclusters: the grid becomes one of blocks. */
+static CUresult count_blocks(const struct ct_function *function, struct ct_launch_shape *shape)
+{
+    const struct ct_device *device = function->module->context->device;
+
+    for (int i = 0; i < 3; i++)
+        if (__builtin_mul_overflow(shape->grid[i], shape->cluster[i], &shape->grid[i]) ||
+            shape->grid[i] > (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i))
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: too many clusters", function->decl->name);
+    return CUDA_SUCCESS;
+}
+
 /* Replaces the size of the clusters by what the launch gets. */
 static CUresult check_cluster(const struct ct_function *function, struct ct_launch_shape *shape)
 {
     CUresult r = ct_launch_check_cluster(function, shape->cluster, shape->cluster);
 
+    if (r == CUDA_SUCCESS && function->decl->blocks_are_clusters)
+        return count_blocks(function, shape);
     for (int i = 0; i < 3 && r == CUDA_SUCCESS; i++)
         if (shape->grid[i] % shape->cluster[i])
             r = ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel %s: clusters of %u x %u x %u blocks do not divide a grid of %u x %u x %u",

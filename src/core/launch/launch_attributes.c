@@ -144,10 +144,12 @@ static void required_cluster(const struct ct_function *function, unsigned out[3]
 CUresult ct_launch_check_cluster(const struct ct_function *function, const unsigned given[3], unsigned out[3])
 {
     const bool is_given = given[0] || given[1] || given[2];
-    const unsigned most = atomic_load_explicit(&function->larger_clusters, memory_order_relaxed) ? CT_CLUSTER_MOST : CT_CLUSTER_PORTABLE;
+    unsigned most = atomic_load_explicit(&function->larger_clusters, memory_order_relaxed) ? CT_CLUSTER_MOST : CT_CLUSTER_PORTABLE;
     unsigned required[3];
     uint64_t blocks = 1;
 
+    if (function->decl->max_cluster && function->decl->max_cluster < most)
+        most = function->decl->max_cluster;
     required_cluster(function, required);
     if (!is_given && !required[0] && function->decl->explicit_cluster)
         return ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel %s requires a cluster size (.explicitcluster)", function->decl->name);

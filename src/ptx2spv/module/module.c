@@ -68,6 +68,8 @@ static bool describe_kernel(struct module_layout *b, const struct ptx_function *
     decl->max_nreg = entry->max_nreg;
     memcpy(decl->cluster, entry->cluster, sizeof decl->cluster);
     decl->explicit_cluster = entry->explicit_cluster;
+    decl->blocks_are_clusters = entry->blocks_are_clusters;
+    decl->max_cluster = entry->max_cluster;
     return lay_out_params(b, entry, decl);
 }
 

@@ -274,7 +274,8 @@ struct ptx_function {
     uint32_t n_body;
     CT_VEC(struct ptx_label *) labels;
     uint32_t max_ntid[3], req_ntid[3], cluster[3] /* .reqnctapercluster; 0: none */, min_nctapersm, max_nreg;
-    bool explicit_cluster;
+    uint32_t max_cluster; /* .maxclusterrank; 0: none */
+    bool explicit_cluster, blocks_are_clusters;
     uint32_t kernel_index;    /* index among the module's kernels, entries only */
     uint32_t address_number;  /* number among the functions whose address is taken, from 1; 0: it is not taken. Set by functions.c */
     struct ct_symbol *symbol; /* symbol that its name is bound to in all texts of a module, set by link.c; NULL: known in its own text
