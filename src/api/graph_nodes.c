@@ -280,7 +280,7 @@ CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAt
 }
 
 /* cuGraphKernelNodeSetAttribute. CU_LAUNCH_ATTRIBUTE_COOPERATIVE and CLUSTER_DIMENSION have an effect; others are hints, as in cuLaunchKernelEx. NOT_SUPPORTED:
- * and nodes that kernels update. */
+ * nodes that kernels update. */
 CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
 {
     if (!value)
