@@ -59,6 +59,8 @@ struct ptx2spv_options {
     void *user;
     const char *dump; /* comma-separated pass names, or "all", or NULL */
     bool cooperative; /* for ptx2spv_kernel_compile: compile for cooperative launches, see struct ptx2spv_grid; ignored elsewhere */
+    bool
+        clusters; /* with cooperative: compile for clusters of several blocks, see struct ptx2spv_grid; shared memory is in device memory */
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
     bool any_grid;                        /* for ptx2spv_kernel_compile: kernel_info.limits_grid will be 0 */
 };
@@ -231,7 +233,12 @@ struct ptx2spv_timer {
     uint64_t origin_ns, whole_ns, fraction, reference, lost_bits;
 };
 #define PTX2SPV_TIMER_OFFSET 16
-enum ptx2spv_fault_code { PTX2SPV_FAULT_NONE = 0, PTX2SPV_FAULT_TRAP = 1, PTX2SPV_FAULT_ASSERT = 2 };
+enum ptx2spv_fault_code {
+    PTX2SPV_FAULT_NONE = 0,
+    PTX2SPV_FAULT_TRAP = 1,
+    PTX2SPV_FAULT_ASSERT = 2,
+    PTX2SPV_FAULT_UNSUPPORTED = 3, /* an instruction that the compiler does not support; a warning named it */
+};
 #define PTX2SPV_FAULT_CODE_MASK 0xffu
 /* A hash of a kernel's name, with the low 8 bits 0. */
 uint32_t ptx2spv_kernel_tag(const char *name);
@@ -397,9 +404,20 @@ struct ptx2spv_grid {
     uint64_t stride;      /* distance in bytes from one state to the next, a multiple of 8 */
     uint32_t phase;       /* 0 in the first dispatch, nonzero in later ones */
     uint32_t waiting;     /* number of blocks that wait: the host sets it to 0 before each dispatch, kernels count */
+    /* for kernels compiled with options.clusters: */
+    uint32_t cluster[3]; /* dimensions of a cluster in blocks, which divide those of the grid */
+    uint32_t reserved;
+    uint64_t
+        cluster_barriers; /* CUDA address of a 64-bit word for each cluster, at first PTX2SPV_CLUSTER_BARRIER of its number of threads */
 };
+/* An mbarrier (build_mbarrier.c) for which n threads are pending, in this phase and the next. */
+#define PTX2SPV_CLUSTER_BARRIER(n) ((uint64_t)(n) << 20 | (uint64_t)(n))
+/* A shared::cluster address: the offset in the shared memory of a block, and, from this bit on, the block's rank in its cluster plus 1, or 0
+ * for the block that accesses it. */
+#define PTX2SPV_CLUSTER_RANK_SHIFT 24
 
-/* A kernel with kernel_info.shared_in_memory has this struct as an additional parameter at kernel_info.slots_param_offset, and no work-group
+/* Blocks of clusters have slots in the order of their clusters, and of their ranks in each; there are as many slots as blocks, at least.
+ * A kernel with kernel_info.shared_in_memory has this struct as an additional parameter at kernel_info.slots_param_offset, and no work-group
  * memory. Block number b of the grid (x fastest) has its shared memory and its exchange area in slot b & mask; the host lets only blocks run
  * at the same time that have different slots. The initial contents of a slot do not matter. */
 struct ptx2spv_slots {
@@ -422,6 +440,10 @@ struct ptx2spv_kernel_decl {
     uint32_t max_ntid[3]; /* .maxntid; 0 = not stated */
     uint32_t req_ntid[3]; /* .reqntid; 0 = not stated */
     uint32_t min_nctapersm, max_nreg;
+    uint32_t cluster[3];         /* .reqnctapercluster; 0 = not stated */
+    uint32_t max_cluster;        /* .maxclusterrank; 0 = not stated */
+    uint8_t explicit_cluster;    /* .explicitcluster */
+    uint8_t blocks_are_clusters; /* .blocksareclusters: the dimensions of a launch are those of the grid of clusters */
 };
 
 enum ptx2spv_variable_space { PTX2SPV_VAR_GLOBAL, PTX2SPV_VAR_CONST };
@@ -536,6 +558,7 @@ struct ptx2spv_kernel_info {
     uint32_t exchange_bytes, exchange_thread_bytes;
     uint32_t grid_param_offset, grid_thread_words; /* cooperative kernels: see struct ptx2spv_grid */
     uint32_t slots_param_offset;                   /* if shared_in_memory */
+    uint32_t number_param_offset; /* unless 0: an additional parameter of 64 bits, the number of the launch, which is %gridid */
 };
 
 /* A SPIR-V module with one entry point, "main". The words are from malloc. */

@@ -27,7 +27,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunc
     return r;
 }
 
-/* cuFuncSetAttribute. INVALID_VALUE: the attribute cannot be set, or the value is out of range; NOT_SUPPORTED: attributes of clusters. */
+/* cuFuncSetAttribute. INVALID_VALUE: the attribute cannot be set, or the value is out of range; NOT_PERMITTED: a cluster size that PTX specifies. */
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     struct ct_function *function;
@@ -212,8 +212,8 @@ CUresult CUDAAPI cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launch
 }
 
 /* cuLaunchKernelEx. As cuLaunchKernel, or as cuLaunchCooperativeKernel if an attribute says so. Attributes that are hints have no
- * effect; events are recorded after the kernel. INVALID_VALUE: an attribute does not exist, or an event has timing; NOT_SUPPORTED:
- * clusters, and graph nodes that kernels update. */
+ * effect; events are recorded after the kernel. INVALID_VALUE: an attribute does not exist, or an event has timing;
+ * INVALID_CLUSTER_SIZE: ct_launch_check_cluster, or the clusters do not divide the grid; NOT_SUPPORTED: graph nodes that kernels update. */
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra)
 {
     CUresult r;
@@ -223,13 +223,14 @@ CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction f, vo
         return ct_launch_log_failure(f, ct_fail(CUDA_ERROR_INVALID_VALUE, "config is NULL"));
     r = ct_launch_check_attributes(config->attrs, config->numAttrs);
     if (r == CUDA_SUCCESS) {
-        const struct ct_launch_shape shape = {
+        struct ct_launch_shape shape = {
             .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},
             .block = {config->blockDimX, config->blockDimY, config->blockDimZ},
             .dynamic_shared_bytes = config->sharedMemBytes,
             .cooperative = ct_launch_attributes_cooperate(config->attrs, config->numAttrs),
         };
 
+        ct_launch_attributes_cluster(config->attrs, config->numAttrs, shape.cluster);
         r = ct_launch_call(f, &shape, config->hStream, kernelParams, extra);
     }
     return r == CUDA_SUCCESS ? ct_launch_call_record_events(config->hStream, config->attrs, config->numAttrs) : ct_launch_log_failure(f, r);

@@ -7,6 +7,7 @@
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/code/occupancy.h"
+#include "core/launch/launch.h"
 #include "core/library/function_lookup.h"
 
 #include <limits.h>
@@ -88,24 +89,6 @@ CUresult CUDAAPI cuOccupancyAvailableDynamicSMemPerBlock(size_t *dynamicSmemSize
     return CUDA_SUCCESS;
 }
 
-/* Checks that the launch requests clusters of one block each, the only supported size (CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH is 0).
- * *out_given: whether the launch specifies the size of its clusters at all. */
-static CUresult check_clusters(const CUlaunchConfig *config, bool *out_given)
-{
-    *out_given = false;
-    for (unsigned i = 0; i < config->numAttrs; i++) {
-        const CUlaunchAttributeValue *value = &config->attrs[i].value;
-
-        if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-            continue;
-        if (value->clusterDim.x != 1 || value->clusterDim.y != 1 || value->clusterDim.z != 1)
-            return ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "clusters of %u x %u x %u blocks are not supported", value->clusterDim.x,
-                           value->clusterDim.y, value->clusterDim.z);
-        *out_given = true;
-    }
-    return CUDA_SUCCESS;
-}
-
 static bool config_is_valid(const CUlaunchConfig *config)
 {
     return config && (config->numAttrs == 0 || config->attrs) && config->blockDimX > 0 && config->blockDimY > 0 && config->blockDimZ > 0;
@@ -122,7 +105,8 @@ static unsigned block_threads(const CUlaunchConfig *config)
                : threads;
 }
 
-/* cuOccupancyMaxPotentialClusterSize. 1, or 0 if not even one block of the launch fits. */
+/* cuOccupancyMaxPotentialClusterSize. The most blocks that a cluster may have, 8 or, with CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
+ * 16, or 0 if not even one block of the launch fits: blocks of a cluster run in turn, so the device does not limit them. */
 CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
 {
     struct ct_function *function;
@@ -130,27 +114,32 @@ CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction
 
     if (r != CUDA_SUCCESS)
         return r;
-    *clusterSize = ct_occupancy_blocks(function, block_threads(config), config->sharedMemBytes) > 0;
+    *clusterSize = 0;
+    if (ct_occupancy_blocks(function, block_threads(config), config->sharedMemBytes))
+        *clusterSize = atomic_load_explicit(&function->larger_clusters, memory_order_relaxed) ? CT_CLUSTER_MOST : CT_CLUSTER_PORTABLE;
     ct_function_release(function);
     return CUDA_SUCCESS;
 }
 
-/* cuOccupancyMaxActiveClusters. Since clusters have one block, the number of blocks that fit on the whole device. INVALID_CLUSTER_SIZE:
- * the launch specifies no cluster size, or another one. */
+/* cuOccupancyMaxActiveClusters. The number of blocks that fit on the whole device, in clusters. INVALID_CLUSTER_SIZE: neither the launch nor
+ * the kernel specifies a size, or it is one that a launch would refuse. */
 CUresult CUDAAPI cuOccupancyMaxActiveClusters(int *numClusters, CUfunction func, const CUlaunchConfig *config)
 {
     struct ct_function *function;
-    bool given;
+    unsigned given[3], size[3];
     CUresult r = find(func, numClusters && config_is_valid(config), &function);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = check_clusters(config, &given);
-    if (r == CUDA_SUCCESS && !given)
+    ct_launch_attributes_cluster(config->attrs, config->numAttrs, given);
+    if (!given[0] && !given[1] && !given[2] && !function->decl->cluster[0])
         r = ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "the launch does not specify the size of its clusters");
+    else
+        r = ct_launch_check_cluster(function, given, size);
     if (r == CUDA_SUCCESS)
         *numClusters = (int)(ct_occupancy_blocks(function, block_threads(config), config->sharedMemBytes) *
-                             (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
+                             (unsigned)ct_device_limit(function->module->context->device, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) /
+                             (size[0] * size[1] * size[2]));
     ct_function_release(function);
     return r;
 }

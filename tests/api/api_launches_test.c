@@ -283,7 +283,7 @@ static void every_attribute_is_taken_or_refused(void **state)
         {{.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1}, CUDA_SUCCESS},
         {{.id = CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY}, CUDA_ERROR_INVALID_VALUE},
         {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {1, 1, 1}}, CUDA_SUCCESS},
-        {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}}, CUDA_ERROR_NOT_SUPPORTED},
+        {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {2, 1, 1}}, CUDA_ERROR_INVALID_CLUSTER_SIZE},
         {{.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE}, CUDA_SUCCESS},
         {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = 1}, CUDA_SUCCESS},
         {{.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT}, CUDA_ERROR_INVALID_HANDLE},
@@ -556,8 +556,8 @@ static void timer_is_nanoseconds(void **state)
     ok(cuModuleUnload(local));
 }
 
-/* Devices without clusters of several blocks. */
-static void clusters_of_one_block(void **state)
+/* Clusters of up to 8 blocks, or 16 where the function allows it (tests/programs/clusters_test.c). */
+static void occupancy_of_clusters(void **state)
 {
     CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value = {.clusterDim = {1, 1, 1}}};
     CUlaunchConfig config = {.gridDimX = 4, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1};
@@ -565,10 +565,10 @@ static void clusters_of_one_block(void **state)
     int number = -1, blocks;
 
     (void)state;
-    if (!on_cuttle() || device_limit(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH))
+    if (!on_cuttle())
         skip();
     ok(cuOccupancyMaxPotentialClusterSize(&number, nothing, &config));
-    assert_int_equal(number, 1);
+    assert_int_equal(number, 8);
     gives(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&number, nothing, &config)); /* no size set */
     config.attrs = &cluster;
     config.numAttrs = 1;
@@ -576,6 +576,9 @@ static void clusters_of_one_block(void **state)
     ok(cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, nothing, 32, 0));
     assert_int_equal(number, blocks * device_limit(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT));
     cluster.value.clusterDim.x = 2;
+    ok(cuOccupancyMaxActiveClusters(&number, nothing, &config));
+    assert_int_equal(number, blocks * device_limit(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT) / 2);
+    cluster.value.clusterDim.x = 9;
     gives(CUDA_ERROR_INVALID_CLUSTER_SIZE, cuOccupancyMaxActiveClusters(&number, nothing, &config));
     config.blockDimX = 1 << 20;
     ok(cuOccupancyMaxPotentialClusterSize(&number, nothing, &config));
@@ -625,7 +628,7 @@ int main(void)
         cmocka_unit_test(occupancy),
         cmocka_unit_test(special_registers_of_launches),
         cmocka_unit_test(timer_is_nanoseconds),
-        cmocka_unit_test(clusters_of_one_block),
+        cmocka_unit_test(occupancy_of_clusters),
         cmocka_unit_test(occupancy_without_a_place_for_it),
     };
 

@@ -102,7 +102,18 @@ void oracle_do_cvta(struct oracle_step *s)
     oracle_result(s, type, s->insn->mods.to ? address - window : address + window);
 }
 
-/* The windows of constants and parameters are inside that of global memory. */
+static bool is_constant(const struct oracle_step *s, uint64_t address)
+{
+    for (uint32_t i = 0; i < s->grid->module->n_places; i++) {
+        const struct oracle_object *object = s->grid->module->places[i].object;
+
+        if (object->space == PTX_SPACE_CONST && address - object->address < object->size_bytes)
+            return true;
+    }
+    return false;
+}
+
+/* Constants are in no other space, parameters are global memory, too. */
 void oracle_do_isspacep(struct oracle_step *s)
 {
     const uint64_t address = oracle_source(s, 1, PTX_U64);
@@ -110,13 +121,9 @@ void oracle_do_isspacep(struct oracle_step *s)
     bool result = given == asked;
 
     if (asked == PTX_SPACE_GLOBAL)
-        result = given == PTX_SPACE_GLOBAL || given == PTX_SPACE_PARAM;
+        result = (given == PTX_SPACE_GLOBAL || given == PTX_SPACE_PARAM) && !is_constant(s, address);
     if (asked == PTX_SPACE_CONST)
-        for (uint32_t i = 0; i < s->grid->module->n_places; i++) {
-            const struct oracle_object *object = s->grid->module->places[i].object;
-
-            result |= object->space == PTX_SPACE_CONST && address - object->address < object->size_bytes;
-        }
+        result = is_constant(s, address);
     oracle_result(s, PTX_PRED, result);
 }
 

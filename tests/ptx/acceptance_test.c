@@ -4,8 +4,12 @@
  * failure, and so is a reason without a difference.
  *
  *   ptx_acceptance_test [--list] [file of snippets]     prints differences without a reason; with --list all of them
+ *   ptx_acceptance_test --refused docs/ptx.md           whether the list of what is refused is right, and complete: every example in it is refused,
+ *                                                       and it has an example for each opcode that cannot be built, and for each reason of a class
+ *                                                       not-yet-* or no-such-register
  * Runs in the folder that contains acceptance/. */
 #include "cuttle/ptx2spv.h"
+#include "ptx2spv/syntax/opcodes.h"
 
 #include <regex.h>
 #include <stdbool.h>
@@ -293,24 +297,111 @@ static unsigned report(const struct state *state)
     return stale;
 }
 
+/* ---- the list of what is refused ---- */
+
+static const char *const opcodes[] = {
+#define PTX_OPCODE(id, spelling, ...) [PTX_OP_##id] = spelling,
+#include "ptx2spv/syntax/opcodes.def"
+};
+
+/* Opcodes without a row in build.def whose instructions are in async_forms.def. */
+static const char *const built[] = {
+#define BUILD(opcode, ...) [PTX_OP_##opcode] = "",
+#include "ptx2spv/build/build.def"
+    [PTX_OP_MBARRIER] = "",
+};
+
+struct examples {
+    bool shown[sizeof opcodes / sizeof *opcodes];
+    unsigned n, wrong;
+};
+
+static void note_opcode(struct examples *examples, const char *example)
+{
+    const size_t length = strcspn(example, ". ;");
+
+    for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++)
+        if (opcodes[i] && strlen(opcodes[i]) == length && !strncmp(opcodes[i], example, length))
+            examples->shown[i] = true;
+}
+
+/* A row of the table: | `example` | target | what it is |. Other lines are none. */
+static void check_example(struct state *state, struct examples *examples, const char *line)
+{
+    char example[MAX_LINE], message[256];
+    struct reason *reason;
+
+    if (sscanf(line, "| `%[^`]` | %63[^ |] |", example, state->target) != 2)
+        return;
+    snprintf(state->version, sizeof state->version, "9.0");
+    examples->n++;
+    note_opcode(examples, example);
+    reason = find_reason(state, '+', example);
+    if (reason)
+        reason->hits++;
+    if (compiles(state, example, message) || !strstr(message, "not supported")) {
+        printf("%s: %s\n", example, *message ? message : "it is not refused");
+        examples->wrong++;
+    }
+}
+
+static bool is_missing_feature(const struct reason *reason)
+{
+    return reason->verdict == '+' && (!strncmp(reason->class, "not-yet-", 8) || !strcmp(reason->class, "no-such-register"));
+}
+
+static bool check_refused(struct state *state, const char *name)
+{
+    FILE *file = open_file(name);
+    struct examples examples = {.n = 0};
+    char line[MAX_LINE];
+
+    while (fgets(line, sizeof line, file))
+        check_example(state, &examples, line);
+    fclose(file);
+    for (size_t i = 0; i < sizeof opcodes / sizeof *opcodes; i++)
+        if (opcodes[i] && (i >= sizeof built / sizeof *built || !built[i]) && !examples.shown[i]) {
+            printf("the list has no example of %s\n", opcodes[i]);
+            examples.wrong++;
+        }
+    for (unsigned i = 0; i < state->n_reasons; i++)
+        if (is_missing_feature(&state->reasons[i]) && !state->reasons[i].hits) {
+            printf("the list has no example of %s %s\n", state->reasons[i].class, state->reasons[i].text);
+            examples.wrong++;
+        }
+    printf("%u examples, %u mistakes\n", examples.n, examples.wrong);
+    return examples.n && !examples.wrong;
+}
+
+static void free_reasons(struct state *state)
+{
+    for (unsigned i = 0; i < state->n_reasons; i++)
+        regfree(&state->reasons[i].pattern);
+    free(state->reasons);
+}
+
 int main(int argc, char **argv)
 {
     struct state state = {0};
     const char *name = SNIPPETS;
     unsigned stale;
 
+    read_prelude(&state);
+    read_reasons(&state);
+    if (argc == 3 && !strcmp(argv[1], "--refused")) {
+        const bool good = check_refused(&state, argv[2]);
+
+        free_reasons(&state);
+        return !good;
+    }
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--list"))
             state.list = true;
         else
             name = argv[i];
     }
-    read_prelude(&state);
-    read_reasons(&state);
     check_file(&state, name);
     stale = report(&state);
-    for (unsigned i = 0; i < state.n_reasons; i++)
-        regfree(&state.reasons[i].pattern);
-    free(state.reasons);
+    free_reasons(&state);
     return state.n_unexplained || stale || state.n_snippets < AT_LEAST;
 }

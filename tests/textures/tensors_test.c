@@ -27,6 +27,7 @@ struct tensor_case {
 #define F16 CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2
 #define F32 CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 4
 #define F64 CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 8
+#define BF16 CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2
 #define ZERO CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE
 #define NAN_FILL CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
 #define S(n) CU_TENSOR_MAP_SWIZZLE_##n
@@ -73,6 +74,29 @@ static const char load_text[] =
     "wait:\n    mbarrier.try_wait.parity.shared::cta.b64 %%p, [barrier], 0;\n    @!%%p bra wait;\n    shl.b32 %%r9, %%r7, 2;\n"
     "copy:\n    setp.ge.u32 %%p, %%r9, %%r1;\n    @%%p bra end;\n    add.u32 %%r10, %%r9, %%r8;\n    ld.shared.u32 %%r11, [%%r10];\n"
     "    cvt.u64.u32 %%d3, %%r9;\n    add.u64 %%d3, %%d3, %%d2;\n    st.global.u32 [%%d3], %%r11;\n    add.u32 %%r9, %%r9, 256;\n"
+    "    bra copy;\nend:\n    ret;\n}\n";
+
+/* The map goes through shared memory to global memory, where the copy reads it. */
+static const char moved_map_text[] =
+    ".version 8.3\n.target sm_90\n.address_size 64\n"
+    ".visible .entry k(.param .align 64 .b8 map[128], .param .u64 out, .param .u64 scratch, .param .u32 bytes)\n{\n"
+    "    .shared .align 1024 .b8 box[16384];\n    .shared .align 128 .b8 copied[128];\n    .shared .align 8 .b64 barrier;\n"
+    "    .reg .pred %p;\n    .reg .b32 %r<20>;\n    .reg .b64 %d<9>;\n"
+    "    mov.b64 %d1, map;\n    cvta.param.u64 %d1, %d1;\n    ld.param.u64 %d2, [out];\n    ld.param.u32 %r1, [bytes];\n"
+    "    ld.param.u64 %d4, [scratch];\n    mov.u32 %r2, 0;\n    mov.u32 %r7, %tid.x;\n    mov.u32 %r8, box;\n"
+    "    setp.ge.u32 %p, %r7, 32;\n    @%p bra start;\n"
+    "    mul.wide.u32 %d3, %r7, 4;\n    add.u64 %d3, %d3, %d1;\n    ld.u32 %r3, [%d3];\n    mov.u32 %r4, copied;\n"
+    "    mad.lo.u32 %r4, %r7, 4, %r4;\n    st.shared.u32 [%r4], %r3;\n    bar.warp.sync 0xffffffff;\n"
+    "    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d4], [copied], 128;\n"
+    "    setp.ne.u32 %p, %r7, 0;\n    @%p bra start;\n"
+    "    mbarrier.init.shared::cta.b64 [barrier], 1;\n    fence.mbarrier_init.release.cluster;\n"
+    "start:\n    bar.sync 0;\n    setp.ne.u32 %p, %r7, 0;\n    @%p bra wait;\n"
+    "    fence.proxy.tensormap::generic.acquire.gpu [%d4], 128;\n"
+    "    mbarrier.arrive.expect_tx.shared::cta.b64 _, [barrier], %r1;\n"
+    "    cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [box], [%d4, {%r2}], [barrier];\n"
+    "wait:\n    mbarrier.try_wait.parity.shared::cta.b64 %p, [barrier], 0;\n    @!%p bra wait;\n    shl.b32 %r9, %r7, 2;\n"
+    "copy:\n    setp.ge.u32 %p, %r9, %r1;\n    @%p bra end;\n    add.u32 %r10, %r9, %r8;\n    ld.shared.u32 %r11, [%r10];\n"
+    "    cvt.u64.u32 %d3, %r9;\n    add.u64 %d3, %d3, %d2;\n    st.global.u32 [%d3], %r11;\n    add.u32 %r9, %r9, 256;\n"
     "    bra copy;\nend:\n    ret;\n}\n";
 
 static const char put_text[] =
@@ -260,10 +284,63 @@ static uint64_t read(const uint8_t *from, uint32_t bytes)
     return value;
 }
 
+static bool is_float(CUtensorMapDataType type)
+{
+    return type == CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 || type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32 ||
+           type == CU_TENSOR_MAP_DATA_TYPE_FLOAT64;
+}
+
+/* Numbers that every type has, and that have the same sums in every type: quarters from -16 to 16. */
+static uint64_t bits_of(CUtensorMapDataType type, double number)
+{
+    const float single = (float)number;
+    const _Float16 half = (_Float16)number;
+    uint16_t half_bits;
+    uint32_t single_bits;
+    uint64_t bits;
+
+    memcpy(&half_bits, &half, sizeof half);
+    memcpy(&single_bits, &single, sizeof single);
+    memcpy(&bits, &number, sizeof number);
+    return type == CU_TENSOR_MAP_DATA_TYPE_FLOAT64    ? bits
+           : type == CU_TENSOR_MAP_DATA_TYPE_FLOAT32  ? single_bits
+           : type == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 ? single_bits >> 16
+                                                      : half_bits;
+}
+
+static double number_of(CUtensorMapDataType type, uint64_t bits)
+{
+    for (int quarters = -128; quarters <= 128; quarters++)
+        if (bits_of(type, quarters / 4.0) == bits)
+            return quarters / 4.0;
+    fail_msg("0x%llx is no number of this test", (unsigned long long)bits);
+    return 0;
+}
+
+static void fill_numbers(CUtensorMapDataType type, uint32_t bytes, uint8_t *to, size_t n, uint32_t seed)
+{
+    for (size_t i = 0; i < n; i += bytes) {
+        uint64_t bits;
+
+        seed = seed * 1664525 + 1013904223;
+        bits = bits_of(type, ((int)(seed >> 24) % 129 - 64) / 4.0);
+        memcpy(to + i, &bits, bytes);
+    }
+}
+
+static uint64_t combined_numbers(CUtensorMapDataType type, const char *operation, double old, double value)
+{
+    if (!strcmp(operation, "add"))
+        return bits_of(type, old + value);
+    return bits_of(type, (old < value) == !strcmp(operation, "min") ? old : value);
+}
+
 static uint64_t combined(CUtensorMapDataType type, const char *operation, uint64_t old, uint64_t value)
 {
     if (!operation)
         return value;
+    if (is_float(type))
+        return combined_numbers(type, operation, number_of(type, old), number_of(type, value));
     if (!strcmp(operation, "add"))
         return old + value;
     if (!strcmp(operation, "xor"))
@@ -293,6 +370,10 @@ static void check_put(const struct tensor_case *c, const char *operation)
     memcpy(at, c->at, sizeof at);
     fill(tensor, sizeof tensor, 7);
     fill(box, sizeof box, 77);
+    if (operation && is_float(c->type)) {
+        fill_numbers(c->type, c->bytes, tensor, sizeof tensor, 7);
+        fill_numbers(c->type, c->bytes, box, sizeof box, 77);
+    }
     memory = allocate(tensor, sizeof tensor);
     in = allocate(box, sizeof box);
     map = map_of(c, memory);
@@ -343,6 +424,23 @@ static void test_reductions(void **state)
             check_put(can_run(&integers) ? &integers : &aligned, operations[i]);
         if (!counts && can_run(&wide))
             check_put(&wide, operations[i]);
+    }
+}
+
+static void test_reductions_of_floats(void **state)
+{
+    static const struct tensor_case f16 = {F16, 2, {33, 17}, {80}, {16, 8}, {1, 1}, S(32B), ZERO, {24, 12}};
+    static const struct tensor_case bf16 = {BF16, 2, {33, 17}, {80}, {16, 8}, {1, 1}, S(NONE), ZERO, {-8, 3}};
+    static const struct tensor_case f32 = {F32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}};
+    static const struct tensor_case f64 = {F64, 2, {9, 17}, {80}, {8, 8}, {1, 1}, S(NONE), ZERO, {6, -2}};
+    static const char *const operations[] = {"add", "min", "max"};
+
+    (void)state;
+    check_put(&f32, "add");
+    check_put(&f64, "add");
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
+        check_put(&f16, operations[i]);
+        check_put(&bf16, operations[i]);
     }
 }
 
@@ -412,6 +510,21 @@ static void check_image(size_t number, const uint32_t *loaded)
     }
 }
 
+/* The map of an image with elements of 32 bits. */
+static CUtensorMap map_of_image(const struct image_case *c, CUdeviceptr memory)
+{
+    uint64_t strides[MAX_RANK], stride = 4;
+    CUtensorMap map;
+
+    for (uint32_t k = 0; k + 1 < c->rank; k++)
+        strides[k] = stride *= c->sizes[k];
+    assert_int_equal(cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_UINT32, c->rank, (void *)memory, c->sizes, strides, c->lower,
+                                             c->upper, c->channels, c->pixels, c->steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                             CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, ZERO),
+                     CUDA_SUCCESS);
+    return map;
+}
+
 static void test_images(void **state)
 {
     static const char *const offsets[] = {", {%h0}", ", {%h0, %h1}", ", {%h0, %h1, %h2}"};
@@ -420,7 +533,6 @@ static void test_images(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
         const struct image_case *c = &images[i];
-        uint64_t strides[MAX_RANK], stride = 4;
         char text[sizeof load_text + 200];
         CUdeviceptr memory, out;
         CUtensorMap map;
@@ -430,21 +542,75 @@ static void test_images(void **state)
 
         memcpy(at, c->at, sizeof at);
         memcpy(by, c->by, sizeof by);
-        for (uint32_t k = 0; k + 1 < c->rank; k++)
-            strides[k] = stride *= c->sizes[k];
         fill(tensor, sizeof tensor, (uint32_t)i);
         memory = allocate(tensor, sizeof tensor);
         out = allocate(tensor, SHARED_BYTES);
-        assert_int_equal(cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_UINT32, c->rank, (void *)memory, c->sizes, strides, c->lower,
-                                                 c->upper, c->channels, c->pixels, c->steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                                 CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, ZERO),
-                         CUDA_SUCCESS);
+        map = map_of_image(c, memory);
         snprintf(text, sizeof text, load_text, c->rank, ".im2col", coordinate_lists[c->rank], offsets[c->rank - 3]);
         launch(text, params);
         assert_int_equal(cuMemcpyDtoH(loaded, out, bytes), CUDA_SUCCESS);
         check_image(i, loaded);
         assert_int_equal(cuMemFree(memory), CUDA_SUCCESS);
         assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
+    }
+}
+
+/* What a store of the columns in `box`, or a reduction, makes of the tensor. */
+static void put_image(const struct image_case *c, const char *operation)
+{
+    int at[MAX_RANK];
+
+    memcpy(at, c->at, sizeof at);
+    for (uint32_t p = 0; p < c->pixels; p++) {
+        for (uint32_t ch = 0; ch < c->channels; ch++) {
+            uint64_t index = (uint64_t)c->at[0] + ch, distance = c->sizes[0];
+            bool inside = index < c->sizes[0];
+
+            for (uint32_t i = 1; i < c->rank; i++) {
+                inside = inside && at[i] >= 0 && (uint64_t)at[i] < c->sizes[i];
+                index += (uint64_t)at[i] * distance;
+                distance *= c->sizes[i];
+            }
+            if (inside) {
+                const uint64_t value = read(box + 4 * (p * c->channels + ch), 4);
+                const uint64_t result = combined(CU_TENSOR_MAP_DATA_TYPE_UINT32, operation, read(tensor + 4 * index, 4), value);
+
+                memcpy(tensor + 4 * index, &result, 4);
+            }
+        }
+        advance(c, at);
+    }
+}
+
+static void test_stored_images(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
+        const struct image_case *c = &images[i];
+        const char *operation = i % 2 ? "add" : NULL;
+        char text[sizeof put_text + 200];
+        CUdeviceptr memory, in;
+        CUtensorMap map;
+        uint32_t bytes = 4 * c->channels * c->pixels;
+        int at[MAX_RANK];
+        void *params[] = {&map, &in, &bytes, at};
+
+        memcpy(at, c->at, sizeof at);
+        fill(tensor, sizeof tensor, (uint32_t)i);
+        fill(box, sizeof box, (uint32_t)i + 50);
+        memory = allocate(tensor, sizeof tensor);
+        in = allocate(box, sizeof box);
+        map = map_of_image(c, memory);
+        snprintf(text, sizeof text, put_text, operation ? "cp.reduce" : "cp", c->rank,
+                 operation ? ".add.im2col_no_offs" : ".im2col_no_offs", coordinate_lists[c->rank]);
+        launch(text, params);
+        assert_int_equal(cuMemcpyDtoH(found, memory, sizeof found), CUDA_SUCCESS);
+        put_image(c, operation);
+        for (size_t k = 0; k < sizeof tensor; k++)
+            if (found[k] != tensor[k])
+                fail_msg("image %zu: byte %zu is 0x%x instead of 0x%x", i, k, found[k], tensor[k]);
+        assert_int_equal(cuMemFree(memory), CUDA_SUCCESS);
+        assert_int_equal(cuMemFree(in), CUDA_SUCCESS);
     }
 }
 
@@ -539,11 +705,42 @@ static void test_replaced_address(void **state)
     assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
 }
 
+static void test_moved_map(void **state)
+{
+    const struct tensor_case *c = &cases[0]; /* of one dimension, from coordinate 0 on */
+    static const uint8_t nothing[128];
+    CUdeviceptr memory, out, scratch = allocate(nothing, sizeof nothing);
+    CUtensorMap map;
+    uint32_t bytes = box_bytes(c);
+    void *params[] = {&map, &out, &scratch, &bytes};
+
+    (void)state;
+    fill(tensor, sizeof tensor, 3);
+    memory = allocate(tensor, sizeof tensor);
+    out = allocate(tensor, SHARED_BYTES);
+    map = map_of(c, memory);
+    launch(moved_map_text, params);
+    assert_int_equal(cuMemcpyDtoH(found, out, bytes), CUDA_SUCCESS);
+    check_loaded(0);
+    assert_int_equal(cuMemcpyDtoH(found, scratch, sizeof map), CUDA_SUCCESS);
+    assert_memory_equal(found, &map, sizeof map);
+    assert_int_equal(cuMemFree(memory), CUDA_SUCCESS);
+    assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
+    assert_int_equal(cuMemFree(scratch), CUDA_SUCCESS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads),  cmocka_unit_test(test_stores), cmocka_unit_test(test_reductions),
-        cmocka_unit_test(test_images), cmocka_unit_test(test_errors), cmocka_unit_test(test_replaced_address),
+        cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_reductions_of_floats),
+        cmocka_unit_test(test_stored_images),
+        cmocka_unit_test(test_moved_map),
+        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_replaced_address),
     };
 
     return cmocka_run_group_tests(tests, with_context, without_context);

@@ -29,6 +29,8 @@ static void free_function(struct ct_object *object)
     function->module->context->backend->kernels->destroy(function->image); /* its module was unloaded: no launch is pending */
     if (function->cooperative)
         ct_object_release(&function->cooperative->object);
+    if (function->clustered)
+        ct_object_release(&function->clustered->object);
     if (function->in_memory)
         ct_object_release(&function->in_memory->object);
     if (function->any_grid)
@@ -171,6 +173,7 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
     enum ptx2spv_status status;
 
     options.cooperative = function->is_cooperative;
+    options.clusters = function->is_clustered;
     options.shared_form = shared_form(function);
     options.any_grid = function->is_any_grid;
     status = run_compiler(function, target, &options, out);
@@ -281,7 +284,8 @@ static CUresult compile_form(struct ct_function *function, struct ct_function **
     ct_mutex_lock(&function->module->lock);
     form = *place;
     if (!form && (form = make_or_null(function->module, function->index)) != NULL) {
-        form->is_cooperative = function->is_cooperative || place == &function->cooperative;
+        form->is_clustered = function->is_clustered || place == &function->clustered;
+        form->is_cooperative = function->is_cooperative || form->is_clustered || place == &function->cooperative;
         form->is_in_memory = place == &function->in_memory;
         form->is_any_grid = function->is_any_grid || place == &function->any_grid;
         *place = form;
@@ -298,6 +302,11 @@ static CUresult compile_form(struct ct_function *function, struct ct_function **
 CUresult ct_function_cooperative(struct ct_function *function, struct ct_function **out)
 {
     return compile_form(function, &function->cooperative, out);
+}
+
+CUresult ct_function_clustered(struct ct_function *function, struct ct_function **out)
+{
+    return compile_form(function, &function->clustered, out);
 }
 
 CUresult ct_function_in_memory(struct ct_function *function, struct ct_function **out)

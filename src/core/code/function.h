@@ -9,6 +9,9 @@
 /*   NONE ──first need──> RUNNING ──> DONE
  *    ^──out of memory,─────┘  └────> FAILED: returns the same error from then on
  *       or compiled ahead */
+/* Blocks of a cluster: the most that every device with clusters has, and the most that one of ours has. */
+enum { CT_CLUSTER_PORTABLE = 8, CT_CLUSTER_MOST = 16 };
+
 enum ct_compile_state { CT_COMPILE_NONE, CT_COMPILE_RUNNING, CT_COMPILE_DONE, CT_COMPILE_FAILED };
 
 struct ct_function {
@@ -25,9 +28,15 @@ struct ct_function {
     atomic_int max_dynamic_shared; /* bytes that a launch may request; -1: the default limit of the device */
     atomic_int carveout;           /* percent, a hint; -1: none */
 
+    atomic_int required_cluster[3]; /* CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH ..: 0 none */
+    atomic_int larger_clusters;     /* CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED */
+    atomic_int cluster_policy;      /* a hint */
+
     bool is_cooperative;             /* compiled for cooperative launches: it is another function's `cooperative` */
     bool is_in_memory;               /* its shared memory is in device memory: it is another function's `in_memory` */
     bool is_any_grid;                /* compiled for grids of any size: it is another function's `any_grid` */
+    bool is_clustered;               /* likewise, for clusters of several blocks: it is another function's `clustered` */
+    struct ct_function *clustered;   /* as `cooperative` */
     struct ct_function *cooperative; /* the same kernel for those; without a handle; NULL until needed; guarded by module->lock */
     struct ct_function *in_memory;   /* likewise, with its shared memory in device memory; a cooperative function may have one, too */
     struct ct_function *any_grid;    /* likewise, for launches that are larger than info.limits_grid allows */
@@ -46,12 +55,14 @@ void ct_function_release(struct ct_function *function); /* releases the result o
 CUresult ct_function_compile(struct ct_function *function);
 /* Returns the same kernel compiled for cooperative launches, borrowed from the function. Errors of ct_function_compile. */
 CUresult ct_function_cooperative(struct ct_function *function, struct ct_function **out);
+/* Likewise for launches with clusters of several blocks, cooperative or not. */
+CUresult ct_function_clustered(struct ct_function *function, struct ct_function **out);
 /* Likewise with its shared memory in device memory (struct ptx2spv_slots), for launches that need more than the device has. */
 CUresult ct_function_in_memory(struct ct_function *function, struct ct_function **out);
 /* Likewise without info.limits_grid. Of the result there may be a form in memory. */
 CUresult ct_function_any_grid(struct ct_function *function, struct ct_function **out);
 bool ct_function_is_compiled(const struct ct_function *function);
-/* INVALID_VALUE: the attribute does not exist, or cannot be set to the value; NOT_SUPPORTED: clusters. May compile the function. */
+/* INVALID_VALUE: the attribute does not exist, or cannot be set to the value; NOT_PERMITTED: a cluster size that PTX specifies. May compile the function. */
 CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribute attribute, int *out);
 /* caller: an address in the code that called the API, which decides how much shared memory a block may opt in to (ct_library_capability). */
 CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value, const void *caller);

@@ -6,7 +6,24 @@
 #include "core/device/library_capability.h"
 #include "occupancy.h"
 
+#include <limits.h>
+
 #define CT_CHANNEL "function"
+
+static int required_cluster(const struct ct_function *function, unsigned dimension)
+{
+    if (function->decl->cluster[0])
+        return function->decl->cluster[dimension] ? (int)function->decl->cluster[dimension] : 1;
+    return atomic_load_explicit(&function->required_cluster[dimension], memory_order_relaxed);
+}
+
+static CUresult set_value(atomic_int *to, int value, int most)
+{
+    if (value < 0 || value > most)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a function attribute of %d is out of range", value);
+    atomic_store_explicit(to, value, memory_order_relaxed); /* a single value, which orders nothing */
+    return CUDA_SUCCESS;
+}
 
 static int static_attribute(const struct ct_function *function, CUfunction_attribute attribute)
 {
@@ -21,8 +38,18 @@ static int static_attribute(const struct ct_function *function, CUfunction_attri
         return (int)ct_compute_capability()->number;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         return atomic_load_explicit(&function->carveout, memory_order_relaxed); /* a single value, which orders nothing */
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+        return function->decl->explicit_cluster;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+        return required_cluster(function, (unsigned)attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH);
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        return atomic_load_explicit(&function->larger_clusters, memory_order_relaxed);
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
+        return atomic_load_explicit(&function->cluster_policy, memory_order_relaxed);
     default:
-        return 0; /* CACHE_MODE_CA and clusters, which are not supported */
+        return 0; /* CACHE_MODE_CA */
     }
 }
 
@@ -68,11 +95,13 @@ CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attr
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+        if (function->decl->cluster[0])
+            return ct_fail(CUDA_ERROR_NOT_PERMITTED, "the cluster size of kernel %s is fixed (.reqnctapercluster)", function->decl->name);
+        return set_value(&function->required_cluster[(int)attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH], value, INT_MAX);
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+        return set_value(&function->larger_clusters, value, 1);
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
-        return value == 0
-                   ? CUDA_SUCCESS
-                   : ct_fail(CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks are not supported (function attribute %d)", (int)attribute);
+        return set_value(&function->cluster_policy, value, CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING);
     default:
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "function attribute %d cannot be set", (int)attribute);
     }

@@ -75,6 +75,8 @@ static CUresult fault_of(const struct ct_context *context)
         return CUDA_ERROR_LAUNCH_FAILED;
     case PTX2SPV_FAULT_ASSERT:
         return CUDA_ERROR_ASSERT;
+    case PTX2SPV_FAULT_UNSUPPORTED:
+        return CUDA_ERROR_ILLEGAL_INSTRUCTION;
     }
     return CUDA_ERROR_LAUNCH_FAILED; /* the word was overwritten */
 }
@@ -96,7 +98,9 @@ static void log_failure(struct ct_context *context, CUresult error)
         return; /* its loss has been logged */
     if (fault_of(context) != CUDA_SUCCESS && context->name_kernel(context, tag, name, sizeof name))
         snprintf(line, sizeof line, "kernel %s failed with error %d%s", name, (int)error,
-                 error == CUDA_ERROR_LAUNCH_FAILED ? " (a trap)" : "");
+                 error == CUDA_ERROR_LAUNCH_FAILED         ? " (a trap)"
+                 : error == CUDA_ERROR_ILLEGAL_INSTRUCTION ? " (an instruction that is not supported: see the warning from its compilation)"
+                                                           : "");
     else
         snprintf(line, sizeof line, "a kernel failed with error %d", (int)error);
     ct_log(CT_LOG_WARN, "%s; the context cannot be used any more", line);

@@ -76,6 +76,7 @@ struct ct_context {
     bool (*name_kernel)(struct ct_context *context, uint32_t tag, char *out, size_t size);
     _Atomic unsigned flags; /* CUctx_flags */
     unsigned long long id;
+    _Atomic uint64_t launches;                        /* of kernels: %gridid is the number of a launch, from 1 on */
     atomic_bool has_cross_context_work;               /* it has copied or filled memory of other contexts */
     _Atomic int sticky_error;                         /* the CUresult that calls return from now on; CUDA_SUCCESS: none */
     struct ct_backing *fault;                         /* host memory that contains fault_words: memory_backing.h */

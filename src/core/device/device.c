@@ -87,6 +87,13 @@ static int capability_major(const struct ct_device_info *info)
     return (int)ct_compute_capability()->number / 10;
 }
 
+/* They work on every device, but programs expect them of those alone that have them on NVIDIA's. */
+static int has_clusters(const struct ct_device_info *info)
+{
+    (void)info;
+    return ct_compute_capability()->number >= 90;
+}
+
 static int capability_minor(const struct ct_device_info *info)
 {
     (void)info;

@@ -50,6 +50,9 @@ static CUresult set_attributes(struct ct_node_params *params, const struct ct_st
 
     if (shape->cooperative)
         r = set_attribute(params, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, (CUlaunchAttributeValue){.cooperative = 1});
+    if (r == CUDA_SUCCESS && (shape->cluster[0] || shape->cluster[1] || shape->cluster[2]))
+        r = set_attribute(params, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                          (CUlaunchAttributeValue){.clusterDim = {shape->cluster[0], shape->cluster[1], shape->cluster[2]}});
     if (r == CUDA_SUCCESS && stream->priority)
         r = set_attribute(params, CU_LAUNCH_ATTRIBUTE_PRIORITY, (CUlaunchAttributeValue){.priority = stream->priority});
     return r;

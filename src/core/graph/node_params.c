@@ -90,16 +90,29 @@ CUresult ct_node_function(const CUDA_KERNEL_NODE_PARAMS_v3 *given, struct ct_fun
     return r;
 }
 
+static struct ct_node_attribute *find_attribute_or_null(const struct ct_node_params *params, CUlaunchAttributeID id)
+{
+    struct ct_node_attribute *attribute = params->attributes;
+
+    while (attribute && attribute->attribute.id != id)
+        attribute = attribute->next;
+    return attribute;
+}
+
 struct ct_launch_shape ct_node_shape(const struct ct_node_params *params)
 {
     const CUDA_KERNEL_NODE_PARAMS_v3 *given = &params->given.kernel;
-
-    return (struct ct_launch_shape){
+    const struct ct_node_attribute *cluster = find_attribute_or_null(params, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION);
+    struct ct_launch_shape shape = {
         .grid = {given->gridDimX, given->gridDimY, given->gridDimZ},
         .block = {given->blockDimX, given->blockDimY, given->blockDimZ},
         .dynamic_shared_bytes = given->sharedMemBytes,
         .cooperative = ct_node_params_cooperate(params),
     };
+
+    if (cluster)
+        ct_launch_attributes_cluster(&cluster->attribute, 1, shape.cluster);
+    return shape;
 }
 
 static CUresult check_kernel(struct ct_node_params *params)
@@ -157,15 +170,6 @@ static CUresult check_attribute(const CUlaunchAttribute *attribute)
 {
     return is_node_attribute(attribute->id) ? ct_launch_check_attributes(attribute, 1)
                                             : ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel nodes have no attribute %d", (int)attribute->id);
-}
-
-static struct ct_node_attribute *find_attribute_or_null(const struct ct_node_params *params, CUlaunchAttributeID id)
-{
-    struct ct_node_attribute *attribute = params->attributes;
-
-    while (attribute && attribute->attribute.id != id)
-        attribute = attribute->next;
-    return attribute;
 }
 
 CUresult ct_node_params_set_attribute(struct ct_node_params *params, const CUlaunchAttribute *value)

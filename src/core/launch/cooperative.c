@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cooperative launches: grids whose blocks wait for each other. Neither Vulkan nor OpenCL guarantees that blocks run concurrently, so the
+/* Cooperative launches, and those with clusters of several blocks: grids whose blocks wait for each other. Neither Vulkan nor OpenCL guarantees that blocks run concurrently, so the
  * kernel is compiled such that a block which has to wait saves its state in memory and ends (struct ptx2spv_grid), and is dispatched
  * repeatedly until all blocks are done. The number of dispatches is not known in advance: the stream's worker submits them to a separate
  * queue and checks after each one, while the stream's queue waits for the worker, as for a host function. */
@@ -80,10 +80,20 @@ static uint64_t round_up(uint64_t value, uint64_t align)
     return (value + align - 1) / align * align;
 }
 
+static uint64_t block_threads(const struct ct_launch_shape *shape)
+{
+    return (uint64_t)shape->block[0] * shape->block[1] * shape->block[2];
+}
+
+static uint64_t cluster_blocks(const struct ct_launch_shape *shape)
+{
+    return (uint64_t)shape->cluster[0] * shape->cluster[1] * shape->cluster[2];
+}
+
 /* The stride between the states of blocks, in bytes. */
 static uint64_t state_bytes(const struct ct_context *context, const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
 {
-    const uint64_t threads = (uint64_t)shape->block[0] * shape->block[1] * shape->block[2];
+    const uint64_t threads = block_threads(shape);
     const struct ct_block_shared shared = ct_block_shared(info, shape->dynamic_shared_bytes, threads, context->device->info.shared_bytes);
 
     return round_up(PTX2SPV_GRID_HEADER_BYTES + shared.all_bytes + 4 * info->grid_thread_words * threads, 16);
@@ -91,13 +101,23 @@ static uint64_t state_bytes(const struct ct_context *context, const struct ptx2s
 
 static CUresult make_memory(struct cooperative *job, const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
 {
-    const uint64_t stride = state_bytes(job->context, info, shape), blocks = (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2];
-    CUresult r = ct_backing_create_host(job->context, PARAMS_OFFSET + info->param_bytes, CT_MEMORY_HOST, &job->control);
+    const uint64_t stride = state_bytes(job->context, info, shape);
+    const uint64_t barriers = round_up(PARAMS_OFFSET + info->param_bytes, sizeof(uint64_t));
+    const uint64_t clusters = ct_launch_has_clusters(shape) ? ct_launch_blocks(shape) / cluster_blocks(shape) : 0;
+    CUresult r = ct_backing_create_host(job->context, barriers + clusters * sizeof(uint64_t), CT_MEMORY_HOST, &job->control);
 
     if (r == CUDA_SUCCESS && job->may_wait)
-        r = ct_backing_create_device(job->context, stride * blocks, STATES_ALIGN, &job->states);
-    if (r == CUDA_SUCCESS)
-        *(struct ptx2spv_grid *)job->control.host = (struct ptx2spv_grid){.states = job->states.address, .stride = stride};
+        r = ct_backing_create_device(job->context, stride * ct_launch_blocks(shape), STATES_ALIGN, &job->states);
+    if (r != CUDA_SUCCESS)
+        return r;
+    *(struct ptx2spv_grid *)job->control.host = (struct ptx2spv_grid){
+        .states = job->states.address,
+        .stride = stride,
+        .cluster = {shape->cluster[0], shape->cluster[1], shape->cluster[2]},
+        .cluster_barriers = job->control.address + barriers,
+    };
+    for (uint64_t i = 0; i < clusters; i++)
+        ((uint64_t *)((char *)job->control.host + barriers))[i] = PTX2SPV_CLUSTER_BARRIER(cluster_blocks(shape) * block_threads(shape));
     return r;
 }
 
@@ -109,6 +129,7 @@ static void place_params(struct cooperative *job, const struct ptx2spv_kernel_in
     memset(to + param_bytes, 0, info->grid_param_offset - param_bytes);
     memcpy(to, params, param_bytes);
     memcpy(to + info->grid_param_offset, &job->control.address, sizeof job->control.address);
+    ct_launch_place_number(job->context, info, to);
     job->launch.params = to;
     job->launch.params_address = job->control.address + PARAMS_OFFSET;
 }
@@ -117,7 +138,15 @@ static void place_params(struct cooperative *job, const struct ptx2spv_kernel_in
 static CUresult make_slots(struct cooperative *job, const struct ptx2spv_kernel_info *info, const struct ct_launch_shape *shape)
 {
     struct ptx2spv_slots slots = ct_launch_plan_slots(job->context, info, shape);
-    CUresult r = ct_backing_create_device(job->context, ct_launch_slots_bytes(&slots), PTX2SPV_SLOT_ALIGN, &job->slots);
+    CUresult r;
+
+    if (ct_launch_has_clusters(shape)) { /* each block keeps its slot, which other blocks access while it waits */
+        if (ct_launch_blocks(shape) > UINT32_MAX)
+            return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "shared memory of %llu blocks in clusters",
+                           (unsigned long long)ct_launch_blocks(shape));
+        slots.mask = (uint32_t)(ct_launch_blocks(shape) - 1);
+    }
+    r = ct_backing_create_device(job->context, ct_launch_slots_bytes(&slots), PTX2SPV_SLOT_ALIGN, &job->slots);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -163,9 +163,10 @@ CUresult ct_launch_pack_params(const struct ct_function *function, void **params
 static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
                        unsigned char *params, const char *name)
 {
-    const struct ct_context *context = stream->context;
+    struct ct_context *context = stream->context;
     struct ct_launch launch = ct_launch_of(code, shape);
 
+    ct_launch_place_number(context, code->info, params);
     if (code->info->shared_in_memory) {
         CUresult r = ct_launch_place_slots(stream, code, shape, params, &launch.slice_blocks);
 
@@ -189,6 +190,12 @@ static CUresult record(struct ct_stream *stream, const struct ct_launch_code *co
 
 /* ---- creation of commands ---- */
 
+/* Whether its blocks may wait for each other. */
+static bool waits_for_blocks(const struct ct_launch_shape *shape)
+{
+    return shape->cooperative || ct_launch_has_clusters(shape);
+}
+
 /* Called before the stream is locked, since the driver may compile for a minute. The dispatches of a cooperative launch are made by the
  * stream's worker, which holds no lock when they are compiled. */
 static CUresult prepare_variant(struct ct_launch_command *command)
@@ -197,7 +204,8 @@ static CUresult prepare_variant(struct ct_launch_command *command)
     const struct ct_launch_code code = {.image = command->runs->image};
     const struct ct_launch launch = ct_launch_of(&code, &command->shape);
 
-    return backend->kernels->prepare && !command->shape.cooperative ? backend->kernels->prepare(&launch, &command->variant) : CUDA_SUCCESS;
+    return backend->kernels->prepare && !waits_for_blocks(&command->shape) ? backend->kernels->prepare(&launch, &command->variant)
+                                                                           : CUDA_SUCCESS;
 }
 
 static unsigned block_threads_of(const struct ct_launch_shape *shape)
@@ -227,17 +235,49 @@ static bool needs_any_grid(const struct ct_function *function, const struct ct_l
     return function->info.limits_grid && (uint64_t)shape->grid[0] * shape->block[0] > PTX2SPV_GRID_LIMIT;
 }
 
+/* .blocksareclusters: the grid becomes one of blocks. */
+static CUresult count_blocks(const struct ct_function *function, struct ct_launch_shape *shape)
+{
+    const struct ct_device *device = function->module->context->device;
+
+    for (int i = 0; i < 3; i++)
+        if (__builtin_mul_overflow(shape->grid[i], shape->cluster[i], &shape->grid[i]) ||
+            shape->grid[i] > (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X + i))
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "kernel %s: too many clusters", function->decl->name);
+    return CUDA_SUCCESS;
+}
+
+/* Replaces the size of the clusters by what the launch gets. */
+static CUresult check_cluster(const struct ct_function *function, struct ct_launch_shape *shape)
+{
+    CUresult r = ct_launch_check_cluster(function, shape->cluster, shape->cluster);
+
+    if (r == CUDA_SUCCESS && function->decl->blocks_are_clusters)
+        return count_blocks(function, shape);
+    for (int i = 0; i < 3 && r == CUDA_SUCCESS; i++)
+        if (shape->grid[i] % shape->cluster[i])
+            r = ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel %s: clusters of %u x %u x %u blocks do not divide a grid of %u x %u x %u",
+                        function->decl->name, shape->cluster[0], shape->cluster[1], shape->cluster[2], shape->grid[0], shape->grid[1],
+                        shape->grid[2]);
+    return r;
+}
+
 /* Does all checks that do not depend on the parameters. *out: the function to run. */
-static CUresult prepare(struct ct_function *function, const struct ct_launch_shape *shape, struct ct_function **out)
+static CUresult prepare(struct ct_function *function, struct ct_launch_shape *shape, struct ct_function **out)
 {
     CUresult r;
 
     *out = function;
-    if ((r = check_shape(function, shape)) != CUDA_SUCCESS || (r = ct_function_compile(function)) != CUDA_SUCCESS ||
-        (r = check_shared(function, shape->dynamic_shared_bytes)) != CUDA_SUCCESS)
+    if ((r = check_shape(function, shape)) != CUDA_SUCCESS || (r = check_cluster(function, shape)) != CUDA_SUCCESS ||
+        (r = ct_function_compile(function)) != CUDA_SUCCESS || (r = check_shared(function, shape->dynamic_shared_bytes)) != CUDA_SUCCESS)
         return r;
-    if (shape->cooperative &&
-        ((r = check_room(function, shape)) != CUDA_SUCCESS || (r = ct_function_cooperative(function, out)) != CUDA_SUCCESS))
+    if (shape->cooperative && (r = check_room(function, shape)) != CUDA_SUCCESS)
+        return r;
+    if (ct_launch_has_clusters(shape))
+        r = ct_function_clustered(function, out);
+    else if (shape->cooperative)
+        r = ct_function_cooperative(function, out);
+    if (r != CUDA_SUCCESS)
         return r;
     if (needs_any_grid(*out, shape) && (r = ct_function_any_grid(*out, out)) != CUDA_SUCCESS)
         return r;
@@ -246,7 +286,7 @@ static CUresult prepare(struct ct_function *function, const struct ct_launch_sha
 
 CUresult ct_launch_check(struct ct_function *function, const struct ct_launch_shape *shape)
 {
-    const struct ct_launch_shape complete = complete_shape(function, shape);
+    struct ct_launch_shape complete = complete_shape(function, shape);
     struct ct_float_environment before;
     struct ct_function *runs;
     CUresult r;
@@ -336,7 +376,7 @@ static CUresult record_command(struct ct_stream *stream, const struct ct_launch_
         return r;
     if (!atomic_load(&module->loaded)) /* with the stream locked: see module.c */
         r = ct_fail(CUDA_ERROR_INVALID_HANDLE, "kernel %s: its module has been unloaded", name);
-    else if (command->shape.cooperative)
+    else if (waits_for_blocks(&command->shape))
         r = ct_launch_record_cooperative(stream, &code, &command->shape, command->params, command->function->decl);
     else
         r = record(stream, &code, &command->shape, command->params, name);
@@ -374,7 +414,9 @@ static bool fits_into_a_recording(const struct ct_launch_shape *shape)
 
 bool ct_launch_is_recordable(const struct ct_launch_command *command, const struct ct_context *context)
 {
-    return command->function->module->context == context && command->variant && fits_into_a_recording(&command->shape);
+    /* the parameters of a recording stay the same, but each launch has a number of its own */
+    return command->function->module->context == context && command->variant && !command->runs->info.number_param_offset &&
+           fits_into_a_recording(&command->shape);
 }
 
 CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command,

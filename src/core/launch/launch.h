@@ -7,12 +7,24 @@
 #include "core/code/function.h"
 #include "core/stream/event.h"
 
+#include <string.h>
+
 /* As cuLaunchKernel takes it: dimensions in blocks and threads, shared memory in bytes. */
 struct ct_launch_shape {
     unsigned grid[3], block[3];
     unsigned dynamic_shared_bytes;
-    bool cooperative; /* blocks may wait for each other */
+    bool cooperative;    /* blocks may wait for each other */
+    unsigned cluster[3]; /* dimensions of clusters in blocks; 0: as the kernel specifies, or one block */
 };
+/* Whether clusters have several blocks. For shapes of launches that have been checked. */
+static inline bool ct_launch_has_clusters(const struct ct_launch_shape *shape)
+{
+    return shape->cluster[0] > 1 || shape->cluster[1] > 1 || shape->cluster[2] > 1;
+}
+static inline uint64_t ct_launch_blocks(const struct ct_launch_shape *shape)
+{
+    return (uint64_t)shape->grid[0] * shape->grid[1] * shape->grid[2];
+}
 
 /* The checks of a launch that need no compiled kernel. INVALID_VALUE. */
 CUresult ct_launch_check_shape(const struct ct_function *function, const struct ct_launch_shape *shape);
@@ -58,6 +70,10 @@ const char *ct_launch_kernel_name(CUfunction handle, struct ct_object **out_obje
  * one that would change the behaviour of the launch. */
 CUresult ct_launch_check_attributes(const CUlaunchAttribute *attributes, unsigned count);
 bool ct_launch_attributes_cooperate(const CUlaunchAttribute *attributes, unsigned count);
+/* The dimensions of clusters; zeros if no attribute specifies them. */
+void ct_launch_attributes_cluster(const CUlaunchAttribute *attributes, unsigned count, unsigned out[3]);
+/* Whether clusters of these dimensions (zeros: not given) are possible for the function: *out has what a launch gets. INVALID_CLUSTER_SIZE. */
+CUresult ct_launch_check_cluster(const struct ct_function *function, const unsigned given[3], unsigned out[3]);
 /* The event that is to be recorded after the launch according to the attribute, or NULL; the caller releases it. INVALID_HANDLE. */
 CUresult ct_launch_attribute_event(const CUlaunchAttribute *attribute, struct ct_event **out_or_null);
 
@@ -96,6 +112,15 @@ static inline uint64_t ct_launch_slots_bytes(const struct ptx2spv_slots *slots)
  * *out_slice_blocks: as in struct ct_launch. OUT_OF_MEMORY. */
 CUresult ct_launch_place_slots(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
                                unsigned char *params, uint32_t *out_slice_blocks);
+
+/* Stores the number of this launch, which is %gridid, in the packed parameters of a kernel that reads it. */
+static inline void ct_launch_place_number(struct ct_context *context, const struct ptx2spv_kernel_info *info, unsigned char *params)
+{
+    const uint64_t number = atomic_fetch_add_explicit(&context->launches, 1, memory_order_relaxed) + 1; /* relaxed: it orders nothing */
+
+    if (info->number_param_offset)
+        memcpy(params + info->number_param_offset, &number, sizeof number);
+}
 
 /* cooperative.c: a cooperative launch, between begin and end, of a kernel from ct_function_cooperative that outlives the stream's
  * work. `params`: those of the declaration, without the additional parameter. OUT_OF_MEMORY. */

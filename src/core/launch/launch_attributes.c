@@ -5,13 +5,15 @@
 #include "launch.h"
 #include "core/base/log.h"
 
+#include <string.h>
+
 #define CT_CHANNEL "launch"
 
 /* How an attribute of a launch is handled. */
 enum attribute_meaning {
     MEANS_INVALID,     /* unknown, or not an attribute of launches */
     MEANS_NOTHING,     /* a hint, or a permission that need not be used */
-    MEANS_ONE_CLUSTER, /* dimensions: only clusters of one block are accepted */
+    MEANS_CLUSTER,     /* ct_launch_attributes_cluster */
     MEANS_COOPERATIVE, /* cooperative.c */
     MEANS_UPDATABLE,   /* only the value 0 is accepted: the attribute is for graph nodes */
     MEANS_EVENT,       /* recorded after the kernel, the latest time that the manual allows */
@@ -26,7 +28,7 @@ static const struct {
     ATTRIBUTE(ACCESS_POLICY_WINDOW, NOTHING),
     ATTRIBUTE(COOPERATIVE, COOPERATIVE),
     ATTRIBUTE(SYNCHRONIZATION_POLICY, INVALID),
-    ATTRIBUTE(CLUSTER_DIMENSION, ONE_CLUSTER),
+    ATTRIBUTE(CLUSTER_DIMENSION, CLUSTER),
     ATTRIBUTE(CLUSTER_SCHEDULING_POLICY_PREFERENCE, NOTHING),
     ATTRIBUTE(PROGRAMMATIC_STREAM_SERIALIZATION, NOTHING), /* an earlier kernel may, but need not, still run */
     ATTRIBUTE(PROGRAMMATIC_EVENT, EVENT),
@@ -82,11 +84,9 @@ static CUresult check_attribute(const CUlaunchAttribute *attribute)
     case MEANS_INVALID:
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%u is not a launch attribute", (unsigned)attribute->id);
     case MEANS_NOTHING:
+    case MEANS_CLUSTER: /* the kernel and the grid decide what is possible */
     case MEANS_COOPERATIVE:
         return CUDA_SUCCESS;
-    case MEANS_ONE_CLUSTER:
-        fits = value->clusterDim.x <= 1 && value->clusterDim.y <= 1 && value->clusterDim.z <= 1;
-        break;
     case MEANS_UPDATABLE:
         fits = !value->deviceUpdatableKernelNode.deviceUpdatable;
         break;
@@ -116,6 +116,55 @@ bool ct_launch_attributes_cooperate(const CUlaunchAttribute *attributes, unsigne
         if (meaning_of(&attributes[i]) == MEANS_COOPERATIVE)
             cooperative = attributes[i].value.cooperative != 0;
     return cooperative;
+}
+
+void ct_launch_attributes_cluster(const CUlaunchAttribute *attributes, unsigned count, unsigned out[3])
+{
+    memset(out, 0, 3 * sizeof *out);
+    for (unsigned i = 0; i < count; i++)
+        if (meaning_of(&attributes[i]) == MEANS_CLUSTER) {
+            out[0] = attributes[i].value.clusterDim.x;
+            out[1] = attributes[i].value.clusterDim.y;
+            out[2] = attributes[i].value.clusterDim.z;
+        }
+}
+
+/* What the kernel specifies, in PTX or by an attribute; zeros: nothing. */
+static void required_cluster(const struct ct_function *function, unsigned out[3])
+{
+    for (int i = 0; i < 3; i++) {
+        out[i] = function->decl->cluster[i];
+        if (!function->decl->cluster[0]) /* relaxed: single values, which order nothing */
+            out[i] = (unsigned)atomic_load_explicit(&function->required_cluster[i], memory_order_relaxed);
+        else if (!out[i])
+            out[i] = 1;
+    }
+}
+
+CUresult ct_launch_check_cluster(const struct ct_function *function, const unsigned given[3], unsigned out[3])
+{
+    const bool is_given = given[0] || given[1] || given[2];
+    unsigned most = atomic_load_explicit(&function->larger_clusters, memory_order_relaxed) ? CT_CLUSTER_MOST : CT_CLUSTER_PORTABLE;
+    unsigned required[3];
+    uint64_t blocks = 1;
+
+    if (function->decl->max_cluster && function->decl->max_cluster < most)
+        most = function->decl->max_cluster;
+    required_cluster(function, required);
+    if (!is_given && !required[0] && function->decl->explicit_cluster)
+        return ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel %s requires a cluster size (.explicitcluster)", function->decl->name);
+    for (int i = 0; i < 3; i++) {
+        const unsigned wanted = is_given ? given[i] : required[0] ? required[i] : 1;
+
+        if (!wanted || (required[0] && wanted != required[i]))
+            return ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel %s: clusters of %u x %u x %u blocks, while it requires %u x %u x %u",
+                           function->decl->name, given[0], given[1], given[2], required[0], required[1], required[2]);
+        out[i] = wanted;
+        blocks = blocks > most || wanted > most ? most + 1 : blocks * wanted;
+    }
+    return blocks <= most ? CUDA_SUCCESS
+                          : ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel %s: clusters of %u x %u x %u blocks; at most %u blocks",
+                                    function->decl->name, out[0], out[1], out[2], most);
 }
 
 CUresult ct_launch_attribute_event(const CUlaunchAttribute *attribute, struct ct_event **out_or_null)

@@ -16,6 +16,20 @@ static const struct ct_build_rule rules[PTX_OPCODE_COUNT] = {
 
 static const struct ct_build_rule async_rule = {ct_build_async, CT_GUARD_BRANCH, CT_OP_CONST, CT_OP_CONST};
 
+static void build_unknown(struct ct_build *b)
+{
+    ct_build_unsupported(b, NULL);
+}
+
+static const struct ct_build_rule unknown_rule = {build_unknown, CT_GUARD_BRANCH, CT_OP_CONST, CT_OP_CONST};
+
+static const struct ct_build_rule *rule_of(const struct ptx_instruction *insn)
+{
+    if (ct_is_async_form(insn))
+        return &async_rule;
+    return rules[insn->opcode].build && !insn->mods.unsupported ? &rules[insn->opcode] : &unknown_rule;
+}
+
 /* ---- registers ---- */
 
 static void make_registers(struct ct_build *b)
@@ -63,12 +77,8 @@ static void build_in_branch(struct ct_build *b)
 static void build_instruction(struct ct_build *b, const struct ptx_instruction *insn)
 {
     b->insn = insn;
-    b->rule = ct_is_async_form(insn) ? &async_rule : &rules[insn->opcode];
+    b->rule = rule_of(insn);
     b->at.where = insn->where;
-    if (!b->rule->build || (insn->mods.unsupported && b->rule != &async_rule)) {
-        ct_build_unsupported(b, NULL);
-        return;
-    }
     if (insn->guard && b->rule->guarding == CT_GUARD_BRANCH) {
         build_in_branch(b);
         return;
@@ -102,7 +112,9 @@ static void build_statements(struct ct_build *b)
 /* Builds ret, and the implicit return at the end of the body. */
 static void build_return(struct ct_build *b)
 {
-    if (!b->source->is_entry)
+    if (b->source->is_entry)
+        ct_build_leave_cluster(b);
+    else
         move_formals(b, b->source->result_regs, b->source->n_results, b->source->n_params, false);
     ct_build_terminate(b, CT_OP_RET);
 }
@@ -118,24 +130,16 @@ void ct_build_leave(struct ct_build *b)
         ct_build_branch(b, guard, inside, after);
         ct_build_enter(b, inside);
     }
-    if (b->insn->opcode == PTX_OP_RET)
+    if (b->insn->opcode == PTX_OP_RET) {
         build_return(b);
-    else
+    } else {
+        ct_build_leave_cluster(b);
         ct_build_terminate(b, CT_OP_EXIT);
+    }
     if (after) {
         ct_build_jump(b, after); /* ends the dead block after the return */
         ct_build_enter(b, after);
     }
-}
-
-/* Blocks of one cluster would have to run at the same time. */
-static void refuse_clusters(struct ct_build *b)
-{
-    const uint32_t *size = b->source->cluster;
-
-    if ((uint64_t)size[0] * size[1] * size[2] > 1)
-        ct_error(b->fn->compilation, b->source->where, PTX2SPV_UNSUPPORTED,
-                 "kernel `%s': a cluster of %u x %u x %u blocks is not supported", b->source->name, size[0], size[1], size[2]);
 }
 
 bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct ct_body *out)
@@ -144,14 +148,15 @@ bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct c
     const unsigned errors = fn->compilation->n_errors;
 
     memset(out, 0, sizeof *out);
-    refuse_clusters(&b);
     out->entry = ct_build_block(&b);
     ct_build_enter(&b, out->entry);
     ct_build_add_frame_variables(&b);
     make_registers(&b);
     make_targets(&b);
     ct_build_prepare_stack(&b);
-    if (!source->is_entry)
+    if (source->is_entry)
+        ct_build_enter_cluster(&b);
+    else
         move_formals(&b, source->param_regs, source->n_params, 0, true);
     build_statements(&b);
     b.at.where = source->where;

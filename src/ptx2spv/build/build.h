@@ -46,11 +46,13 @@ struct ct_build {
         uint32_t local;      /* a frame object, or 0 */
         ct_value pointer;    /* the lowest address in use, 32 bits */
     } stack;                 /* of alloca */
+    ct_value multicast_rank; /* while a copy to several blocks of a cluster is built: the rank of the block that gets it; else none */
     uint32_t *param_offsets; /* entries only: byte offset of each parameter in the parameter block */
 };
 
 /* ---- build_frame.c ---- */
-/* Reports that the instruction, or `what` of it unless NULL, is legal PTX that this compiler does not support. */
+/* The instruction, or `what` of it unless NULL, is legal PTX that this compiler does not support: a thread that gets there stops with a fault,
+ * and a kernel that cannot avoid it is refused (passes/refuse.c). */
 void ct_build_unsupported(struct ct_build *b, const char *what);
 void ct_build_invalid(struct ct_build *b, const char *why);
 struct ct_block *ct_build_block(struct ct_build *b);         /* creates a block */

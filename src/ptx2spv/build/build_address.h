@@ -19,6 +19,11 @@ bool ct_build_address(struct ct_build *b, unsigned index, struct ct_address *out
 void ct_build_access(struct ct_build *b, struct ct_insn *insn, const struct ct_address *address, unsigned bytes);
 /* red: applies an operation to a value of `type` in global or shared memory, atomically. */
 void ct_build_reduction(struct ct_build *b, const struct ct_address *to, enum ptx_type type, enum ptx_operation operation, ct_value value);
+/* Calls the function that is the instruction's last operand (texture_functions.c): an exchange of 128 bits, or a compare-and-swap. Halves are the
+ * lower one first. The result is what was there before. */
+void ct_build_wide_exchange(struct ct_build *b, const struct ct_address *address, const ct_value value[2], ct_value old[2]);
+void ct_build_wide_swap(struct ct_build *b, const struct ct_address *address, const ct_value expected[2], const ct_value value[2],
+                        ct_value old[2]);
 void ct_build_fence_of(struct ct_build *b, enum ptx_semantics semantics, enum ptx_scope scope);
 
 #endif

@@ -235,6 +235,8 @@ bool ct_async_address(struct ct_build *b, unsigned index, enum ptx_space space, 
         out->space = CT_SPACE_SHARED;
         out->base = ct_low32(&b->at, ct_xor_imm(&b->at, out->base, (uint64_t)CT_TAG_SHARED << CT_TAG_SHIFT));
     }
+    if (good && out->space == CT_SPACE_SHARED && b->multicast_rank.i)
+        out->base = ct_cluster_map(&b->at, ct_low32(&b->at, out->base), b->multicast_rank);
     if (!good || out->space == (space == PTX_SPACE_SHARED ? CT_SPACE_SHARED : CT_SPACE_GLOBAL))
         return good;
     ct_build_invalid(b, "an address is in another state space");

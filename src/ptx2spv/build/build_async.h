@@ -19,11 +19,26 @@ bool ct_async_address(struct ct_build *b, unsigned index, enum ptx_space space, 
 /* Reports that `bytes` have arrived to the barrier at operand `index`, after everything that this thread has written. */
 void ct_mbarrier_complete_bytes(struct ct_build *b, unsigned index, ct_value bytes);
 
+/* An arrival at a barrier, which drops out of it if `drops`. The result is the word before. */
+ct_value ct_mbarrier_arrive(struct ct_build *b, const struct ct_address *at, bool drops);
+/* A loop until the phase is complete that had the sign of a 32-bit value; `at` is the address of the barrier. */
+void ct_mbarrier_await(struct ct_build *b, const struct ct_address *at, ct_value sign);
+
+/* ---- build_cluster.c: at the entry of a kernel, and where a thread ends ---- */
+void ct_build_enter_cluster(struct ct_build *b);
+void ct_build_leave_cluster(struct ct_build *b);
+
 /* ---- build_bulk.c ---- */
-/* Begins code for the case that the mask operand of .multicast::cluster, if there is one at `index`, names this block; the result is the
- * block that ends it. */
-struct ct_block *ct_bulk_begin_chosen(struct ct_build *b, unsigned index);
-void ct_bulk_end_chosen(struct ct_build *b, struct ct_block *after);
+/* Begins code that runs for each block that the mask operand of .multicast::cluster, if there is one at `index`, names; without one it runs once. */
+struct ct_chosen {
+    struct ct_block *next, *after; /* NULL: there is no mask */
+    ct_value rank;                 /* in clusters of several blocks; else none */
+    struct ct_block *head;
+};
+void ct_bulk_begin_chosen(struct ct_build *b, unsigned index, struct ct_chosen *out);
+void ct_bulk_end_chosen(struct ct_build *b, const struct ct_chosen *chosen);
+
+#define CT_TENSOR_MAP_BYTES 128
 
 /* ---- families ---- */
 void ct_build_mbarrier_init(struct ct_build *b);
@@ -47,6 +62,7 @@ void ct_build_async_reduce(struct ct_build *b);
 void ct_build_tensor_load(struct ct_build *b);
 void ct_build_tensor_store(struct ct_build *b);
 void ct_build_tensor_reduce(struct ct_build *b);
+void ct_build_tensor_map_copy(struct ct_build *b);
 void ct_build_async_fence(struct ct_build *b);
 void ct_build_cluster_arrive(struct ct_build *b);
 void ct_build_cluster_wait(struct ct_build *b);

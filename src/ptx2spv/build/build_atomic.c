@@ -196,14 +196,19 @@ static ct_value build_cas_loop(struct ct_build *b, const struct atomic *atomic)
     return half ? half_of(b, old, around.first_bit) : old;
 }
 
-/* ---- atom, red ---- */
+/* ---- what atom and red share ---- */
+
+static unsigned wanted_values(enum ptx_operation operation)
+{
+    return operation == PTX_CAS ? 2 : 1;
+}
 
 static bool check_atomic(struct ct_build *b, const struct atomic *atomic)
 {
-    const unsigned wanted = atomic->operation == PTX_CAS ? 2 : 1;
+    const unsigned wanted = wanted_values(atomic->operation);
     const unsigned bits = ptx_type_bits(atomic->type);
 
-    if (bits < 16 || bits > 64) {
+    if (bits < 16) {
         ct_build_unsupported(b, "this type");
     } else if (atomic->n_values < wanted || atomic->n_values > wanted) {
         ct_build_invalid(b, "wrong number of operands");
@@ -227,7 +232,9 @@ static void read_atomic(struct ct_build *b, unsigned first, struct atomic *out)
         out->n_values = MAX_VALUES; /* the last operand is a cache policy */
     if (out->operation != PTX_CAS && out->n_values > 1)
         out->n_values = 1;
-    if (ptx_type_bits(out->type) > 64 || b->insn->mods.vector)
+    if (out->type == PTX_B128)
+        out->n_values = wanted_values(out->operation); /* build_wide checks them */
+    if (out->type == PTX_B128 || b->insn->mods.vector)
         return;
     for (unsigned i = 0; i < out->n_values; i++)
         out->values[i] = ct_build_source(b, first + 1 + i, out->type);
@@ -269,6 +276,70 @@ static void build_elements(struct ct_build *b, struct atomic *atomic, unsigned f
         ct_build_write(b, &to[i], results[i], atomic->type);
 }
 
+/* ---- 128 bits ---- */
+
+static ct_value generic_address(struct ct_build *b, const struct ct_address *address)
+{
+    const ct_value sum = ct_add_imm(&b->at, address->base, (uint64_t)address->offset);
+
+    return address->space == CT_SPACE_SHARED ? ct_or_imm(&b->at, ct_zext64(&b->at, sum), (uint64_t)CT_TAG_SHARED << CT_TAG_SHIFT) : sum;
+}
+
+static void call_wide(struct ct_build *b, const struct ct_address *address, const ct_value *expected, const ct_value *value, bool always,
+                      ct_value old[2])
+{
+    const ct_value arguments[] = {
+        generic_address(b, address), expected[0], expected[1], value[0], value[1], ct_const32(&b->at, always),
+    };
+    const struct ptx_operand *callee = &b->insn->operands[b->insn->n_operands - 1];
+
+    ct_build_function_call(b, callee->function, arguments, sizeof arguments / sizeof *arguments, PTX_B64, old, 2);
+}
+
+void ct_build_wide_exchange(struct ct_build *b, const struct ct_address *address, const ct_value value[2], ct_value old[2])
+{
+    call_wide(b, address, value, value, true, old);
+}
+
+void ct_build_wide_swap(struct ct_build *b, const struct ct_address *address, const ct_value expected[2], const ct_value value[2],
+                        ct_value old[2])
+{
+    call_wide(b, address, expected, value, false, old);
+}
+
+static bool read_halves(struct ct_build *b, unsigned index, ct_value halves[2])
+{
+    uint32_t n;
+    const struct ptx_operand *parts = ct_build_parts(b, &b->insn->operands[index], PTX_B128, &n);
+
+    for (uint32_t i = 0; n == 2 && i < n; i++)
+        halves[i] = ct_build_read(b, &parts[i], PTX_B64);
+    return n == 2;
+}
+
+/* atom.exch.b128, atom.cas.b128 */
+static void build_wide(struct ct_build *b, const struct ct_address *address)
+{
+    const bool swaps = b->insn->mods.operation == PTX_CAS;
+    ct_value first[2], second[2], old[2];
+    uint32_t n_to;
+    const struct ptx_operand *to = ct_build_parts(b, &b->insn->operands[0], PTX_B128, &n_to);
+
+    if ((!swaps && b->insn->mods.operation != PTX_EXCH) || b->insn->n_operands < 4u + swaps || !read_halves(b, 2, first) ||
+        (swaps && !read_halves(b, 3, second)) || (n_to != 2 && ct_build_has(b, 0))) {
+        ct_build_invalid(b, "the operands are not those of a 128-bit operation");
+        return;
+    }
+    if (swaps)
+        ct_build_wide_swap(b, address, first, second, old);
+    else
+        ct_build_wide_exchange(b, address, first, old);
+    for (uint32_t i = 0; ct_build_has(b, 0) && i < 2; i++)
+        ct_build_write(b, &to[i], old[i], PTX_B64);
+}
+
+/* ---- atom, red ---- */
+
 void ct_build_atom(struct ct_build *b)
 {
     const bool red = b->insn->opcode == PTX_OP_RED;
@@ -283,7 +354,9 @@ void ct_build_atom(struct ct_build *b)
         return;
     if (semantics == PTX_RELEASE || semantics == PTX_ACQ_REL)
         ct_build_fence_of(b, PTX_RELEASE, b->insn->mods.scope);
-    if (b->insn->mods.vector) {
+    if (atomic.type == PTX_B128) {
+        build_wide(b, &atomic.address);
+    } else if (b->insn->mods.vector) {
         build_elements(b, &atomic, !red, wanted);
     } else {
         const ct_value result = build_one(b, &atomic, wanted);

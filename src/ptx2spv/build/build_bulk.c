@@ -134,39 +134,60 @@ static ct_value mask_operand(struct ct_build *b, unsigned index)
     return ct_resize(&b->at, ct_build_source(b, index, PTX_U16), PTX_U16, CT_W_32);
 }
 
-/* The mask names the blocks of the cluster that get the data; the only one has number 0. */
-struct ct_block *ct_bulk_begin_chosen(struct ct_build *b, unsigned index)
+/* The mask names the blocks of the cluster that get the data, each at the same offset, as does its barrier. Where every block is a cluster of
+ * its own, its rank is 0. */
+void ct_bulk_begin_chosen(struct ct_build *b, unsigned index, struct ct_chosen *out)
 {
-    struct ct_block *inside, *after;
+    struct ct_block *inside, *test;
+    ct_value bit;
 
+    *out = (struct ct_chosen){0};
     if (!ct_async_has(b, "multicast::cluster"))
-        return NULL;
+        return;
     inside = ct_build_block(b);
-    after = ct_build_block(b);
-    ct_build_branch(b, ct_equals(&b->at, ct_and_imm(&b->at, mask_operand(b, index), 1), 0), after, inside);
+    out->next = ct_build_block(b);
+    out->after = ct_build_block(b);
+    bit = mask_operand(b, index);
+    if (b->fn->clusters) {
+        test = ct_build_block(b);
+        out->head = ct_build_block(b);
+        out->rank = ct_value_create(b->fn, CT_W_32);
+        ct_assign(&b->at, out->rank, ct_const32(&b->at, 0));
+        ct_build_jump(b, out->head);
+        ct_build_enter(b, out->head);
+        ct_build_branch(b, ct_icmp(&b->at, PTX_U32, PTX_LT, out->rank, ct_cluster_blocks(&b->at)), test, out->after);
+        ct_build_enter(b, test);
+        bit = ct_op2(&b->at, CT_OP_SHR, PTX_U32, bit, out->rank);
+        b->multicast_rank = out->rank;
+    }
+    ct_build_branch(b, ct_equals(&b->at, ct_and_imm(&b->at, bit, 1), 0), out->next, inside);
     ct_build_enter(b, inside);
-    return after;
 }
 
-void ct_bulk_end_chosen(struct ct_build *b, struct ct_block *after)
+void ct_bulk_end_chosen(struct ct_build *b, const struct ct_chosen *chosen)
 {
-    if (!after)
+    b->multicast_rank = CT_NO_VALUE;
+    if (!chosen->next)
         return;
-    ct_build_jump(b, after);
-    ct_build_enter(b, after);
+    ct_build_jump(b, chosen->next);
+    ct_build_enter(b, chosen->next);
+    if (chosen->rank.i)
+        ct_assign(&b->at, chosen->rank, ct_add_imm(&b->at, chosen->rank, 1));
+    ct_build_jump(b, chosen->rank.i ? chosen->head : chosen->after);
+    ct_build_enter(b, chosen->after);
 }
 
 void ct_build_bulk_load(struct ct_build *b)
 {
-    struct ct_block *after;
+    struct ct_chosen chosen;
     struct copy copy;
 
-    if (!read_copy(b, PTX_SPACE_SHARED, ct_async_has(b, "global") ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED, &copy))
-        return;
-    after = ct_bulk_begin_chosen(b, 4);
-    copy_all(b, &copy);
-    ct_mbarrier_complete_bytes(b, 3, copy.size);
-    ct_bulk_end_chosen(b, after);
+    ct_bulk_begin_chosen(b, 4, &chosen);
+    if (read_copy(b, PTX_SPACE_SHARED, ct_async_has(b, "global") ? PTX_SPACE_GLOBAL : PTX_SPACE_SHARED, &copy)) {
+        copy_all(b, &copy);
+        ct_mbarrier_complete_bytes(b, 3, copy.size);
+    }
+    ct_bulk_end_chosen(b, &chosen);
 }
 
 void ct_build_bulk_store(struct ct_build *b)
@@ -179,6 +200,31 @@ void ct_build_bulk_store(struct ct_build *b)
         copy_masked(b, &copy, mask_operand(b, b->insn->n_operands - 1));
     else
         copy_all(b, &copy);
+}
+
+/* ---- tensormap.cp_fenceproxy ---- */
+
+/* A warp copies a tensor map; its first lane does so for all. */
+void ct_build_tensor_map_copy(struct ct_build *b)
+{
+    struct ct_block *inside, *after;
+    struct copy copy;
+
+    if (b->insn->operands[2].bits != CT_TENSOR_MAP_BYTES) {
+        ct_build_invalid(b, "a tensor map has 128 bytes");
+        return;
+    }
+    ct_emit_insn(&b->at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = ct_const32(&b->at, UINT32_MAX);
+    if (!read_copy(b, PTX_SPACE_GLOBAL, PTX_SPACE_SHARED, &copy))
+        return;
+    inside = ct_build_block(b);
+    after = ct_build_block(b);
+    ct_build_branch(b, ct_equals(&b->at, ct_sysval(&b->at, CT_SYS_LANEID), 0), inside, after);
+    ct_build_enter(b, inside);
+    copy_all(b, &copy);
+    ct_build_fence_of(b, PTX_RELEASE, (enum ptx_scope)b->insn->mods.scope);
+    ct_build_jump(b, after);
+    ct_build_enter(b, after);
 }
 
 /* ---- cp.reduce.async.bulk ---- */

@@ -7,12 +7,34 @@
 
 /* ---- diagnostics ---- */
 
+static void build_refusal(struct ct_build *b, const char *what)
+{
+    struct ct_arena *arena = &b->fn->compilation->arena;
+    struct ct_refusal *refusal = CT_PUSH(arena, &b->fn->refusals);
+
+    refusal->text = what ? ct_arena_printf(arena, "`%s': %s is not supported", b->insn->text, what)
+                         : ct_arena_printf(arena, "`%s' is not supported", b->insn->text);
+    ct_emit_fault(&b->at, PTX2SPV_FAULT_UNSUPPORTED);
+    refusal->end = ct_emit_insn(&b->at, CT_OP_EXIT, PTX_NONE, 0, 0);
+    ct_build_enter(b, ct_build_block(b));
+}
+
+/* Under a guard only the threads for which it is true get there. */
 void ct_build_unsupported(struct ct_build *b, const char *what)
 {
-    if (what)
-        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_UNSUPPORTED, "`%s': %s is not supported", b->insn->text, what);
-    else
-        ct_error(b->fn->compilation, b->insn->where, PTX2SPV_UNSUPPORTED, "`%s' is not supported", b->insn->text);
+    struct ct_block *inside, *after;
+
+    if (!b->guard.i) {
+        build_refusal(b, what);
+        return;
+    }
+    inside = ct_build_block(b);
+    after = ct_build_block(b);
+    ct_build_branch(b, b->guard, inside, after);
+    ct_build_enter(b, inside);
+    build_refusal(b, what);
+    ct_build_jump(b, after); /* ends the dead block */
+    ct_build_enter(b, after);
 }
 
 void ct_build_invalid(struct ct_build *b, const char *why)

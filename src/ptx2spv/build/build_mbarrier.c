@@ -36,7 +36,7 @@ static struct ct_insn *emit_access(struct ct_build *b, const struct ct_address *
 
     ct_build_access(b, insn, at, ptx_type_bits(type) / 8);
     insn->semantics = PTX_RELAXED;
-    insn->scope = b->insn->mods.scope == PTX_CLUSTER ? PTX_CLUSTER : PTX_CTA;
+    insn->scope = b->fn->clusters || b->insn->mods.scope == PTX_CLUSTER ? PTX_CLUSTER : PTX_CTA;
     if (results)
         insn->results[0] = ct_value_create(b->fn, ct_width_of(type));
     return insn;
@@ -91,6 +91,13 @@ static ct_value update(struct ct_build *b, const struct ct_address *at, const st
     ct_build_branch(b, same, done, again);
     ct_build_enter(b, done);
     return old;
+}
+
+ct_value ct_mbarrier_arrive(struct ct_build *b, const struct ct_address *at, bool drops)
+{
+    const ct_value one = ct_const32(&b->at, 1);
+
+    return update(b, at, &(struct change){one, drops ? one : CT_NO_VALUE, CT_NO_VALUE});
 }
 
 /* ---- ordering ---- */
@@ -155,7 +162,7 @@ void ct_mbarrier_complete_bytes(struct ct_build *b, unsigned index, ct_value byt
 
     if (!ct_async_address(b, index, PTX_SPACE_SHARED, &at))
         return;
-    ct_build_fence_of(b, PTX_RELEASE, PTX_CTA);
+    ct_build_fence_of(b, PTX_RELEASE, b->fn->clusters ? PTX_CLUSTER : PTX_CTA);
     update(b, &at, &(struct change){.bytes = negated(b, bytes)});
 }
 
@@ -213,14 +220,29 @@ void ct_build_mbarrier_copies(struct ct_build *b)
 /* ---- waiting ---- */
 
 /* Whether the parity of the current phase differs from that in the sign of a 32-bit value: then the phase of that value is complete. */
-static void wait(struct ct_build *b, struct ct_address at, ct_value sign)
+static ct_value is_complete(struct ct_build *b, struct ct_address at, ct_value sign)
 {
     struct ct_insn *load;
-    ct_value complete;
 
     at.offset += 4; /* the upper half */
     load = emit_access(b, &at, CT_OP_LOAD, PTX_B32, 1, 1);
-    complete = ct_icmp_imm(&b->at, PTX_S32, PTX_LT, ct_xor(&b->at, load->results[0], sign), 0);
+    return ct_icmp_imm(&b->at, PTX_S32, PTX_LT, ct_xor(&b->at, load->results[0], sign), 0);
+}
+
+void ct_mbarrier_await(struct ct_build *b, const struct ct_address *at, ct_value sign)
+{
+    struct ct_block *again = ct_build_block(b), *done = ct_build_block(b);
+
+    ct_build_jump(b, again);
+    ct_build_enter(b, again);
+    ct_build_branch(b, is_complete(b, *at, sign), done, again);
+    ct_build_enter(b, done);
+}
+
+static void wait(struct ct_build *b, struct ct_address at, ct_value sign)
+{
+    const ct_value complete = is_complete(b, at, sign);
+
     if (!ct_async_has(b, "relaxed"))
         ct_build_fence_of(b, PTX_ACQUIRE, scope_of(b));
     ct_build_result(b, complete, PTX_PRED);

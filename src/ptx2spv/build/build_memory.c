@@ -130,12 +130,27 @@ static unsigned access_bytes(struct ct_build *b, uint32_t n)
         ct_build_invalid(b, "the vector has the wrong length");
         return 0;
     }
-    /* The memory model treats a 128-bit access as one access (elements of vectors may be accessed separately: PTX ISA 8.2.4). */
-    if (type == PTX_B128 && mods->semantics > PTX_WEAK && b->fn->target->vectors == PTX2SPV_VECTORS_SPLIT) {
-        ct_build_unsupported(b, "a strong access of 128 bits, which this device would split,");
-        return 0;
-    }
     return ptx_type_bits(part) / 8 * n;
+}
+
+/* The memory model treats a strong access of 128 bits as one access (elements of vectors may be accessed separately: PTX ISA 8.2.4). So it is one
+ * of the atomic operations of that size. */
+static bool is_wide_atomic(const struct ct_build *b)
+{
+    return b->insn->types[0] == PTX_B128 && b->insn->operands[b->insn->n_operands - 1].kind == PTX_OPND_FUNC;
+}
+
+static void load_wide(struct ct_build *b, const struct ct_address *address, const struct ptx_operand *items)
+{
+    const enum ptx_semantics semantics = b->insn->mods.semantics;
+    const ct_value zero = ct_const64(&b->at, 0), zeros[] = {zero, zero};
+    ct_value values[2];
+
+    ct_build_wide_swap(b, address, zeros, zeros, values); /* which changes nothing */
+    if (semantics == PTX_ACQUIRE || semantics == PTX_SC)
+        ct_build_fence_of(b, PTX_ACQUIRE, b->insn->mods.scope);
+    for (uint32_t i = 0; i < 2; i++)
+        ct_build_write(b, &items[i], values[i], PTX_B64);
 }
 
 void ct_build_load(struct ct_build *b)
@@ -151,6 +166,10 @@ void ct_build_load(struct ct_build *b)
 
     if (!bytes || !ct_build_address(b, 1, &address))
         return;
+    if (is_wide_atomic(b)) {
+        load_wide(b, &address, items);
+        return;
+    }
     insn = ct_emit_insn(&b->at, CT_OP_LOAD, type, n, address.space == CT_SPACE_PARAM ? 0 : 1);
     ct_build_access(b, insn, &address, bytes);
     insn->read_only = mods->nc || mods->space == PTX_SPACE_CONST || b->insn->opcode == PTX_OP_LDU;
@@ -191,6 +210,12 @@ void ct_build_store(struct ct_build *b)
         values[i] = stored_value(b, &items[i], type);
     if (mods->semantics == PTX_RELEASE || mods->semantics == PTX_SC)
         ct_build_fence_of(b, PTX_RELEASE, mods->scope);
+    if (is_wide_atomic(b)) {
+        ct_value old[2];
+
+        ct_build_wide_exchange(b, &address, values, old);
+        return;
+    }
     insn = ct_emit_insn(&b->at, CT_OP_STORE, type, 0, n + 1);
     ct_build_access(b, insn, &address, bytes);
     for (uint32_t i = 0; i < n; i++)

@@ -3,6 +3,7 @@
 #include "build.h"
 
 #include <stddef.h>
+#include <string.h>
 
 void ct_build_no_op(struct ct_build *b)
 {
@@ -90,8 +91,26 @@ static ct_value shared_size(struct ct_build *b, enum ct_sysval part)
     return ct_sysval(&b->at, part);
 }
 
-/* Vector registers: .x .y .z are values of the launch, .w is 0. Every block is a cluster of its own, since there are no launches with
- * clusters. */
+static ct_value cluster_register(struct ct_cursor *at, enum ptx_sreg sreg, unsigned dimension)
+{
+    switch ((unsigned)sreg) {
+    case PTX_SREG_CLUSTERID:
+        return ct_cluster_id(at, dimension);
+    case PTX_SREG_NCLUSTERID:
+        return ct_cluster_ids(at, dimension);
+    case PTX_SREG_CLUSTER_CTAID:
+        return ct_cluster_place(at, dimension);
+    default: /* %cluster_nctaid */
+        return ct_cluster_size(at, dimension);
+    }
+}
+
+static bool is_of_cluster(enum ptx_sreg sreg)
+{
+    return sreg == PTX_SREG_CLUSTERID || sreg == PTX_SREG_NCLUSTERID || sreg == PTX_SREG_CLUSTER_CTAID || sreg == PTX_SREG_CLUSTER_NCTAID;
+}
+
+/* Vector registers: .x .y .z are values of the launch, .w is 0. Without fn->clusters every block is a cluster of its own. */
 static ct_value vector_register(struct ct_build *b, enum ptx_sreg sreg, int component)
 {
     static const uint8_t first[PTX_SREG_COUNT] = {
@@ -100,6 +119,8 @@ static ct_value vector_register(struct ct_build *b, enum ptx_sreg sreg, int comp
         [PTX_SREG_CLUSTER_CTAID] = CT_SYS_NONE, [PTX_SREG_CLUSTER_NCTAID] = CT_SYS_NONE,
     };
 
+    if (component < 3 && b->fn->clusters && is_of_cluster(sreg))
+        return cluster_register(&b->at, sreg, (unsigned)component);
     if (component < 3 && first[sreg])
         return ct_sysval(&b->at, first[sreg] + (unsigned)component);
     return ct_const32(&b->at, component < 3 && sreg == PTX_SREG_CLUSTER_NCTAID);
@@ -115,6 +136,24 @@ static ct_value grid_workspace(struct ct_cursor *at, bool high)
         return ct_const32(at, 0);
     ct_unpack2(at, ct_grid_control(at), &halves[0], &halves[1]);
     return halves[high];
+}
+
+/* The number of the launch (PTX ISA, "Special Registers: %gridid"): a parameter that exists if something reads it. */
+static ct_value launch_number(struct ct_cursor *at)
+{
+    struct ct_fn *fn = at->fn;
+    struct ct_insn *load;
+
+    if (!fn->number_param_offset) {
+        if (!fn->param_bytes)
+            ct_fn_add_param(fn, sizeof(uint64_t)); /* so that the offset is not 0 */
+        fn->number_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
+    }
+    load = ct_emit_insn(at, CT_OP_LOAD, PTX_B64, 1, 0);
+    load->space = CT_SPACE_PARAM;
+    load->align_log2 = 3;
+    load->offset = fn->number_param_offset;
+    return load->results[0] = ct_value_create(fn, CT_W_64);
 }
 
 ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int component)
@@ -149,6 +188,8 @@ ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int c
         return high_half(b, read_timer(b));
     case PTX_SREG_GLOBALTIMER:
         return read_timer(b);
+    case PTX_SREG_GRIDID:
+        return launch_number(at);
     case PTX_SREG_LANEID:
         return ct_sysval(at, CT_SYS_LANEID);
     case PTX_SREG_WARPID:
@@ -165,11 +206,11 @@ ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int c
     case PTX_SREG_DYNAMIC_SMEM_SIZE:
         return shared_size(b, CT_SYS_DYNAMIC_SHARED_BYTES);
     case PTX_SREG_CLUSTER_CTARANK:
-        return ct_const32(at, 0);
+        return b->fn->clusters ? ct_cluster_rank(at) : ct_const32(at, 0);
     case PTX_SREG_CLUSTER_NCTARANK:
-        return ct_const32(at, 1);
+        return b->fn->clusters ? ct_cluster_blocks(at) : ct_const32(at, 1);
     case PTX_SREG_IS_EXPLICIT_CLUSTER:
-        return ct_emit_const(at, CT_W_PRED, b->source->cluster[0] != 0);
+        return ct_emit_const(at, CT_W_PRED, b->fn->clusters || b->fn->source->cluster[0] != 0);
     case PTX_SREG_ENVREG1:
     case PTX_SREG_ENVREG2:
         return grid_workspace(at, sreg == PTX_SREG_ENVREG1);
@@ -360,14 +401,64 @@ void ct_build_cvta(struct ct_build *b)
     ct_build_result(b, address, type);
 }
 
+/* Whether an address is one of `size` bytes from a base on. */
+static ct_value is_within(struct ct_build *b, ct_value address, ct_value base, uint64_t size)
+{
+    return ct_icmp(&b->at, PTX_U64, PTX_LT, ct_sub(&b->at, address, base), ct_const64(&b->at, size));
+}
+
+static ct_value is_constant(struct ct_build *b, ct_value address)
+{
+    const struct ptx_module *module = b->fn->module;
+    const uint64_t size = module->const_end - module->const_begin;
+
+    if (!size)
+        return ct_emit_const(&b->at, CT_W_PRED, 0);
+    return is_within(b, address, ct_add_imm(&b->at, ct_sysval(&b->at, CT_SYS_IMAGE_BASE), module->const_begin), size);
+}
+
+/* Of a kernel's parameters: those of functions are local memory. */
+static ct_value is_parameter(struct ct_build *b, ct_value address)
+{
+    if (!b->fn->param_bytes)
+        return ct_emit_const(&b->at, CT_W_PRED, 0);
+    return is_within(b, address, ct_sysval(&b->at, CT_SYS_PARAM_BASE), b->fn->param_bytes);
+}
+
+/* Whether an address in shared memory is one of this block, in clusters. */
+static ct_value is_own_block(struct ct_build *b, ct_value address)
+{
+    struct ct_cursor *at = &b->at;
+    const ct_value above = ct_shr_imm(at, ct_low32(at, address), PTX2SPV_CLUSTER_RANK_SHIFT);
+    const ct_value is_mapped = ct_icmp(at, PTX_U32, PTX_EQ, above, ct_add_imm(at, ct_cluster_rank(at), 1));
+
+    return ct_or(at, ct_equals(at, above, 0), is_mapped);
+}
+
+/* As an H100 does, constants are not global memory, while parameters of kernels and null pointers are. Constants are those of the kernel's
+ * own module. */
 void ct_build_isspacep(struct ct_build *b)
 {
     const enum ptx_space space = b->insn->mods.space;
+    const ct_value address = ct_build_source(b, 1, PTX_U64);
+    ct_value is_inside;
 
-    if (space != PTX_SPACE_SHARED && space != PTX_SPACE_LOCAL && space != PTX_SPACE_GLOBAL) {
-        ct_build_unsupported(b, NULL);
+    if (strstr(b->insn->text, ".param::func")) {
+        ct_build_invalid(b, "a function's parameters are local memory");
         return;
     }
-    ct_build_result(b, ct_equals(&b->at, ct_shr_imm(&b->at, ct_build_source(b, 1, PTX_U64), CT_TAG_SHIFT), generic_tag(b, space)),
-                    PTX_PRED);
+    if (space == PTX_SPACE_CONST)
+        is_inside = is_constant(b, address);
+    else if (space == PTX_SPACE_PARAM)
+        is_inside = is_parameter(b, address);
+    else
+        is_inside = ct_equals(&b->at, ct_shr_imm(&b->at, address, CT_TAG_SHIFT),
+                              space == PTX_SPACE_SHARED  ? CT_TAG_SHARED
+                              : space == PTX_SPACE_LOCAL ? CT_TAG_LOCAL
+                                                         : 0);
+    if (space == PTX_SPACE_SHARED && b->fn->clusters && !strstr(b->insn->text, "shared::cluster"))
+        is_inside = ct_and(&b->at, is_inside, is_own_block(b, address));
+    if (space == PTX_SPACE_GLOBAL)
+        is_inside = ct_and(&b->at, is_inside, ct_not(&b->at, is_constant(b, address)));
+    ct_build_result(b, is_inside, PTX_PRED);
 }

@@ -82,17 +82,16 @@ void ct_build_tensor_load(struct ct_build *b)
 {
     const bool is_image = ct_async_has(b, "im2col");
     struct arguments arguments = {.n = 0};
-    struct ct_block *after;
+    struct ct_chosen chosen;
     ct_value bytes;
 
-    if (!add_place(b, 1, 0, &arguments))
-        return;
-    if (is_image && !add_items(b, &b->insn->operands[3], rank_of(b) - 2, MAX_OFFSETS, PTX_U16, &arguments))
-        return;
-    after = ct_bulk_begin_chosen(b, 3 + is_image);
-    call(b, &arguments, &bytes, 1);
-    ct_mbarrier_complete_bytes(b, 2, bytes);
-    ct_bulk_end_chosen(b, after);
+    ct_bulk_begin_chosen(b, 3 + is_image, &chosen);
+    if (add_place(b, 1, 0, &arguments) &&
+        (!is_image || add_items(b, &b->insn->operands[3], rank_of(b) - 2, MAX_OFFSETS, PTX_U16, &arguments))) {
+        call(b, &arguments, &bytes, 1);
+        ct_mbarrier_complete_bytes(b, 2, bytes);
+    }
+    ct_bulk_end_chosen(b, &chosen);
 }
 
 static uint32_t operation_of(const struct ct_build *b)
@@ -109,8 +108,11 @@ void ct_build_tensor_store(struct ct_build *b)
 {
     struct arguments arguments = {.n = 0};
 
-    if (add_place(b, 0, 1, &arguments))
-        call(b, &arguments, NULL, 0);
+    if (!add_place(b, 0, 1, &arguments))
+        return;
+    if (ct_async_has(b, "im2col_no_offs"))
+        add(&arguments, ct_const32(&b->at, PTX2SPV_TENSOR_STORE));
+    call(b, &arguments, NULL, 0);
 }
 
 void ct_build_tensor_reduce(struct ct_build *b)

@@ -87,7 +87,7 @@ void ct_build_redux(struct ct_build *b)
     ct_value result;
 
     if (ptx_type_is_float(type)) {
-        ct_build_unsupported(b, "a float type");
+        ct_build_unsupported(b, "a float type, which requires the target sm_100a,");
         return;
     }
     result = ct_emit2(&b->at, CT_OP_REDUX, type, CT_W_32, value, mask);

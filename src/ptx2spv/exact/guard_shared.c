@@ -23,6 +23,8 @@ ct_value ct_guard_shared_flag(struct ct_cursor *at)
 
 bool ct_is_shared_word(const struct ct_fn *fn, const struct ct_insn *insn)
 {
+    if (fn->clusters) /* another block may have stored it */
+        return false;
     return insn->op == CT_OP_LOAD && insn->space == CT_SPACE_SHARED && ct_width_of_value(fn, insn->results[0]) == CT_W_32;
 }
 

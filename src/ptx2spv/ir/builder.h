@@ -179,6 +179,21 @@ ct_value ct_sysval(struct ct_cursor *at, enum ct_sysval which);
 /* The address of the launch's struct ptx2spv_grid; in cooperative kernels only (grid.c). */
 ct_value ct_grid_control(struct ct_cursor *at);
 
+/* cluster.c; in kernels with fn->clusters only. Of this block: its place in its cluster in a dimension, its rank, the number of its cluster;
+ * and of all clusters: their size in a dimension, and their number of blocks. */
+ct_value ct_cluster_place(struct ct_cursor *at, unsigned dimension);
+ct_value ct_cluster_rank(struct ct_cursor *at);
+ct_value ct_cluster_number(struct ct_cursor *at);
+ct_value ct_cluster_size(struct ct_cursor *at, unsigned dimension);
+ct_value ct_cluster_blocks(struct ct_cursor *at);
+/* The place of this block's cluster in the grid of clusters, and the size of that. */
+ct_value ct_cluster_id(struct ct_cursor *at, unsigned dimension);
+ct_value ct_cluster_ids(struct ct_cursor *at, unsigned dimension);
+/* The address of the barrier of this block's cluster. */
+ct_value ct_cluster_barrier(struct ct_cursor *at);
+/* A 32-bit address in the shared memory of the block with a rank. */
+ct_value ct_cluster_map(struct ct_cursor *at, ct_value address, ct_value rank);
+
 /* Emits the terminator of a block that has none, and sets its successors; the caller must have predecessors recomputed. */
 void ct_cursor_jump(struct ct_cursor *at, struct ct_block *to);
 void ct_cursor_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);

@@ -226,6 +226,12 @@ struct ct_subroutine {
     uint32_t flushed;                /* the set of arguments that are known not to be subnormal f32 */
 };
 
+/* An instruction that is not supported: the place has a fault, and then `end`, an EXIT. */
+struct ct_refusal {
+    const struct ct_insn *end;
+    const char *text;
+};
+
 /* One kernel being compiled, or one of its subroutines. */
 struct ct_fn {
     struct ct_compilation *compilation;
@@ -238,6 +244,7 @@ struct ct_fn {
     CT_VEC(struct ct_block *) blocks; /* blocks[0] is the entry; dead ones are removed by ct_fn_remove_unreachable */
     CT_VEC(struct ct_local) locals;
     CT_VEC(struct ct_shared_object) shared;
+    CT_VEC(struct ct_refusal) refusals;
     CT_VEC(struct ct_subroutine) subroutines; /* those that SUBROUTINE instructions call */
     bool is_subroutine;
     /* memory layout */
@@ -252,11 +259,16 @@ struct ct_fn {
     bool uses_shared, linear_block;                 /* set by emit: struct ptx2spv_kernel_info */
     bool cooperative;           /* compiled for cooperative launches: there is one more parameter, the address of a struct ptx2spv_grid */
     uint32_t grid_param_offset; /* offset of that parameter */
+    bool clusters;              /* compiled for clusters of several blocks: addresses in shared memory may have a rank (cluster.c) */
+    bool uses_cluster_barrier;  /* only with clusters; build_cluster.c */
+    ct_value cluster_state;     /* 32 bits: the upper half of the barrier's word when this thread arrived */
+    ct_value cluster_arrived;   /* predicate: it has arrived, and not waited yet */
     bool shared_in_memory;      /* set by shared_slots.c: there is one more parameter, a struct ptx2spv_slots */
     uint32_t slots_param_offset;
-    uint32_t param_bytes;       /* of the parameter block, with the additional parameters */
-    uint32_t grid_thread_words; /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
-    bool limits_grid;           /* set by indices.c: launches have at most 2^31 threads in x */
+    uint32_t number_param_offset; /* of one more parameter, the launch's number: set by build; 0: the kernel does not read %gridid */
+    uint32_t param_bytes;         /* of the parameter block, with the additional parameters */
+    uint32_t grid_thread_words;   /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
+    bool limits_grid;             /* set by indices.c: launches have at most 2^31 threads in x */
     bool uses_dynamic_shared, reads_shared_size, uses_barrier, uses_fault, uses_timer, uses_images, params_in_buffer;
     /* structured form */
     struct ct_node *body;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules: the parameter blocks of the kernels, the image of the module's variables, and the queries of both.
  *
- * The image holds every .global and .const variable, including those declared in functions, in source order, each at its alignment. An
+ * The image holds every .global variable, and behind them every .const variable (isspacep tells the two apart by the address), including those
+ * declared in functions, in source order, each at its alignment. An
  * address in an initializer becomes a relocation; eight (or four) one-byte pieces of one address, which clang emits for packed structs,
  * become a single one. Addresses of functions are constants (functions.c). Variables that are only declared (.extern) have no space in
  * the image. Managed variables have an image of their own, whose address is not known at compile time: kernels read it from the
@@ -65,6 +66,10 @@ static bool describe_kernel(struct module_layout *b, const struct ptx_function *
     memcpy(decl->req_ntid, entry->req_ntid, sizeof decl->req_ntid);
     decl->min_nctapersm = entry->min_nctapersm;
     decl->max_nreg = entry->max_nreg;
+    memcpy(decl->cluster, entry->cluster, sizeof decl->cluster);
+    decl->explicit_cluster = entry->explicit_cluster;
+    decl->blocks_are_clusters = entry->blocks_are_clusters;
+    decl->max_cluster = entry->max_cluster;
     return lay_out_params(b, entry, decl);
 }
 
@@ -151,6 +156,14 @@ static void place_managed_address(struct module_layout *b)
         ct_image_note(b->compilation, image, 0, bytes);
 }
 
+static bool place_variables_of(struct module_layout *b, bool constants)
+{
+    for (uint32_t i = 0; i < b->sources.n; i++)
+        if ((b->sources.v[i]->space == PTX_SPACE_CONST) == constants && !place_variable(b, b->sources.v[i], &b->module->variables[i]))
+            return false;
+    return true;
+}
+
 static bool place_variables(struct module_layout *b)
 {
     struct ptx2spv_module *module = b->module;
@@ -164,9 +177,12 @@ static bool place_variables(struct module_layout *b)
     place_managed_address(b);
     module->n_variables = b->sources.n;
     module->variables = CT_ARENA_ARRAY(&b->compilation->arena, struct ptx2spv_variable, b->sources.n);
-    for (uint32_t i = 0; i < b->sources.n; i++)
-        if (!place_variable(b, b->sources.v[i], &module->variables[i]))
-            return false;
+    if (!place_variables_of(b, false))
+        return false;
+    b->syntax->const_begin = module->image.contents.size_bytes;
+    if (!place_variables_of(b, true))
+        return false;
+    b->syntax->const_end = module->image.contents.size_bytes;
     return true;
 }
 

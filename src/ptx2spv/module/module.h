@@ -37,6 +37,8 @@ bool ptx_is_system_function(const char *name);
 /* The function that __assertfail calls after it has written its record. It has no definition: a call ends the thread and makes the
  * kernel fail. */
 #define PTX_ASSERTION_FAILED "__cuttle_assertion_failed"
+/* Called by 128-bit atomic operations. */
+#define PTX_WIDE_ATOMIC "__cuttle_atomic_wide"
 /* The PTX that defines such a function, with all that it needs (system_functions.c). NULL: it is not one of ours, or the module defines
  * it. */
 const char *ptx_system_function_or_null(const struct ptx_function *function);

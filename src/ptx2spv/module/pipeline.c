@@ -182,6 +182,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .shared_in_memory = fn->shared_in_memory,
         .limits_grid = fn->limits_grid,
         .slots_param_offset = fn->slots_param_offset,
+        .number_param_offset = fn->number_param_offset,
         .static_shared_bytes = fn->shared_bytes,
         .dynamic_shared_offset = fn->dynamic_shared_offset,
         .local_bytes = fn->local_bytes,
@@ -201,6 +202,7 @@ static enum ptx2spv_status compile(struct job *job)
 
     fn->param_bytes = job->decl->param_bytes;
     fn->cooperative = compilation->options.cooperative;
+    fn->clusters = fn->cooperative && compilation->options.clusters;
     if (fn->cooperative)
         fn->grid_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
     if (!ct_fn_run_passes(fn, NULL))

@@ -565,6 +565,52 @@ static const char grid_text[] =
     GRID_SIZE("cudaCGGetSize") GRID_SIZE("__cuda_syscall_CGS_get_size")
     GRID_RANK("cudaCGGetRank") GRID_RANK("__cuda_syscall_CGS_get_rank");
 
+/* atom.exch.b128 and atom.cas.b128 (PTX ISA, "atom"), which no device below has: under one of 64 locks, which follows from the address. Atomic
+ * with respect to each other within a module; other accesses to the same location see one half after the other. The section under the lock
+ * is within the loop, so that lanes that run in lockstep do not wait for a lane behind it. Its accesses are weak, since the fences order them,
+ * and a strong load that decides a branch would be taken for one that waits (sync/spin.c). */
+static const char wide_text[] =
+    ".version 3.1\n.target sm_20\n.address_size 64\n"
+    ".weak .global .align 4 .b32 __cuttle_locks[64];\n"
+    ".weak .func (.param .align 8 .b8 result[16]) " PTX_WIDE_ATOMIC
+    "(.param .b64 address, .param .b64 old0, .param .b64 old1, .param .b64 new0, .param .b64 new1, .param .b32 always)\n"
+    "{\n"
+    "    .reg .pred %p, %busy;\n"
+    "    .reg .b32 %n, %unused, %always;\n"
+    "    .reg .b64 %address, %lock, %old<2>, %new<2>, %is<2>, %t;\n"
+    "    ld.param.u64 %address, [address];\n"
+    "    ld.param.u64 %old0, [old0];\n"
+    "    ld.param.u64 %old1, [old1];\n"
+    "    ld.param.u64 %new0, [new0];\n"
+    "    ld.param.u64 %new1, [new1];\n"
+    "    ld.param.u32 %always, [always];\n"
+    "    shr.u64 %lock, %address, 2;\n" /* locations have 16 bytes, locks 4 */
+    "    and.b64 %lock, %lock, 252;\n"
+    "    mov.u64 %t, __cuttle_locks;\n"
+    "    add.u64 %lock, %lock, %t;\n"
+    "again:\n"
+    "    atom.global.cas.b32 %n, [%lock], 0, 1;\n"
+    "    setp.ne.u32 %busy, %n, 0;\n"
+    "    @%busy bra next;\n"
+    "    membar.gl;\n"
+    "    ld.u64 %is0, [%address];\n"
+    "    ld.u64 %is1, [%address+8];\n"
+    "    setp.eq.u64 %p, %is0, %old0;\n"
+    "    setp.eq.and.u64 %p, %is1, %old1, %p;\n"
+    "    setp.ne.or.u32 %p, %always, 0, %p;\n"
+    "    @!%p bra same;\n"
+    "    st.u64 [%address], %new0;\n"
+    "    st.u64 [%address+8], %new1;\n"
+    "same:\n"
+    "    membar.gl;\n"
+    "    atom.global.exch.b32 %unused, [%lock], 0;\n"
+    "next:\n"
+    "    @%busy bra again;\n"
+    "    st.param.b64 [result], %is0;\n"
+    "    st.param.b64 [result+8], %is1;\n"
+    "    ret;\n"
+    "}\n";
+
 /* cudaGraphSetConditional (CUDA Runtime API, Graph Management): the handle is the address of the condition (core/graph/conditions.h). */
 static const char condition_text[] =
     ".version 3.1\n.target sm_20\n.address_size 64\n"
@@ -596,6 +642,7 @@ static const struct {
     {"__cuda_syscall_CGS_get_size", grid_text},
     {"__cuda_syscall_CGS_get_rank", grid_text},
     {"cudaGraphSetConditional", condition_text},
+    {PTX_WIDE_ATOMIC, wide_text},
 };
 
 const char *ptx_system_function_or_null(const struct ptx_function *function)

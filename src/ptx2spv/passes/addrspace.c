@@ -144,11 +144,32 @@ static enum tag_class class_of_merge(const struct flow *flow, const ct_value *va
     return all == UNKNOWN && has_null ? UNTAGGED : all;
 }
 
+/* The class that the upper half of a value gives it, if that is a constant, as it is where an address was split; else UNKNOWN. */
+static enum tag_class class_of_high_half(const struct ct_fn *fn, const struct ct_insn *pack)
+{
+    const struct ct_insn *high = fn->values.v[pack->operands[pack->n_operands - 1].i].def;
+
+    if (!high || high->op != CT_OP_CONST || pack->n_operands != 2 || ct_width_of_value(fn, pack->results[0]) != CT_W_64)
+        return UNKNOWN;
+    return class_of_bits(high->imm << 32);
+}
+
+static enum tag_class class_of_packed(const struct flow *flow, const struct ct_insn *insn)
+{
+    const enum tag_class high = class_of_high_half(flow->fn, insn);
+
+    if (high == UNKNOWN)
+        return class_of_other(flow, insn);
+    return class_of(flow, insn->operands[0]) == UNKNOWN ? UNKNOWN : high;
+}
+
 static enum tag_class class_of_result(const struct flow *flow, const struct ct_insn *insn, uint32_t result)
 {
     switch (insn->op) {
     case CT_OP_CONST:
         return ct_width_of_value(flow->fn, insn->results[0]) == CT_W_64 ? class_of_bits(insn->imm) : UNTAGGED;
+    case CT_OP_PACK:
+        return class_of_packed(flow, insn);
     case CT_OP_UNDEF:
         return UNTAGGED;
     case CT_OP_COPY:
@@ -219,7 +240,8 @@ static bool is_tag_made(const struct ct_fn *fn)
 {
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (insn->op == CT_OP_CONST && class_of_bits(insn->imm) != UNTAGGED)
+            if ((insn->op == CT_OP_CONST && class_of_bits(insn->imm) != UNTAGGED) ||
+                (insn->op == CT_OP_PACK && class_of_high_half(fn, insn) > UNTAGGED))
                 return true;
     return false;
 }

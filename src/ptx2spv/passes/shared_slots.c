@@ -8,6 +8,8 @@
  *     load.shared [a + c]    =>    load.global [slot + zext(a + c)]
  *     load [g + c]           =>    load [(g >> 56 == tag ? slot + zext(trunc(g)) : g) + c]
  *
+ * In clusters a 32-bit address may be one of another block's shared memory (PTX2SPV_CLUSTER_RANK_SHIFT), in the SHARED space, too.
+ *
  * The whole segment moves, with the exchange area. Tags, and what cvta and isspacep compute from them, do not change. Barriers already order
  * global memory, since PTX requires that of them (PTX ISA, "bar, barrier").
  *
@@ -44,6 +46,22 @@ static ct_value block_number(struct ct_cursor *at)
     return ct_add(at, ct_sysval(at, CT_SYS_CTAID_X), multiply(at, ct_sysval(at, CT_SYS_NCTAID_X), rows));
 }
 
+/* What the addresses of one block are added to. */
+struct slots {
+    ct_value own;            /* 64 bits: the address of its slot */
+    ct_value cluster, bytes; /* in clusters: the address of the slot of rank 0, and the size of a slot, both of 64 bits; else none */
+};
+
+static struct slots cluster_slots(struct ct_cursor *at)
+{
+    const ct_value bytes = ct_zext64(at, load_param(at, PTX_B32, offsetof(struct ptx2spv_slots, stride_bytes)));
+    const ct_value before = multiply(at, ct_zext64(at, ct_cluster_number(at)), ct_zext64(at, ct_cluster_blocks(at)));
+    const ct_value first = load_param(at, PTX_B64, offsetof(struct ptx2spv_slots, address));
+    const ct_value cluster = ct_add(at, first, multiply(at, before, bytes));
+
+    return (struct slots){ct_add(at, cluster, multiply(at, ct_zext64(at, ct_cluster_rank(at)), bytes)), cluster, bytes};
+}
+
 static ct_value slot_address(struct ct_cursor *at)
 {
     const ct_value slot = ct_and(at, block_number(at), load_param(at, PTX_B32, offsetof(struct ptx2spv_slots, mask)));
@@ -53,29 +71,43 @@ static ct_value slot_address(struct ct_cursor *at)
     return ct_add(at, load_param(at, PTX_B64, offsetof(struct ptx2spv_slots, address)), offset);
 }
 
+/* The address of what a 32-bit address in shared memory means (PTX2SPV_CLUSTER_RANK_SHIFT). */
+static ct_value place_of(struct ct_cursor *at, const struct slots *slots, ct_value address)
+{
+    ct_value rank, offset, remote, is_own;
+
+    if (!slots->cluster.i)
+        return ct_add(at, slots->own, ct_zext64(at, address));
+    offset = ct_zext64(at, ct_and_imm(at, address, (1u << PTX2SPV_CLUSTER_RANK_SHIFT) - 1));
+    rank = ct_shr_imm(at, address, PTX2SPV_CLUSTER_RANK_SHIFT);
+    is_own = ct_equals(at, rank, 0);
+    remote = ct_add(at, slots->cluster, multiply(at, ct_zext64(at, ct_add_imm(at, rank, UINT32_MAX)), slots->bytes));
+    return ct_add(at, ct_select(at, is_own, slots->own, remote), offset);
+}
+
 /* Shared offsets are added modulo 2^32, global ones modulo 2^64. */
-static void move_shared(struct ct_cursor *at, struct ct_insn *insn, ct_value slot)
+static void move_shared(struct ct_cursor *at, struct ct_insn *insn, const struct slots *slots)
 {
     const struct ct_insn *def = at->fn->values.v[insn->operands[0].i].def;
 
     insn->space = CT_SPACE_GLOBAL;
-    insn->scope = PTX_CTA; /* no thread of another block sees this memory */
+    insn->scope = slots->cluster.i ? PTX_GPU : PTX_CTA; /* without clusters no thread of another block sees this memory */
     if (def && def->op == CT_OP_CONST) {
         insn->offset = (uint32_t)(def->imm + (uint64_t)insn->offset);
-        insn->operands[0] = slot;
+        insn->operands[0] = slots->own;
         return;
     }
     if (insn->offset)
         insn->operands[0] = ct_add_imm(at, insn->operands[0], (uint32_t)insn->offset);
     insn->offset = 0;
-    insn->operands[0] = ct_add(at, slot, ct_zext64(at, insn->operands[0]));
+    insn->operands[0] = place_of(at, slots, insn->operands[0]);
 }
 
-static void redirect_generic(struct ct_cursor *at, struct ct_insn *insn, ct_value slot)
+static void redirect_generic(struct ct_cursor *at, struct ct_insn *insn, const struct slots *slots)
 {
     const ct_value address = insn->operands[0];
     const ct_value is_shared = ct_equals(at, ct_shr_imm(at, address, CT_TAG_SHIFT), CT_TAG_SHARED);
-    const ct_value in_slot = ct_add(at, slot, ct_and_imm(at, address, UINT32_MAX));
+    const ct_value in_slot = place_of(at, slots, ct_low32(at, address));
 
     insn->operands[0] = ct_select(at, is_shared, in_slot, address);
 }
@@ -129,6 +161,8 @@ static bool is_faster_in_memory(struct ct_fn *fn)
 
 static bool belongs_in_memory(struct ct_fn *fn)
 {
+    if (fn->clusters)
+        return true;
     switch (fn->compilation->options.shared_form) {
     case PTX2SPV_SHARED_NATIVE:
         return false;
@@ -141,16 +175,16 @@ static bool belongs_in_memory(struct ct_fn *fn)
 
 /* ---- the pass ---- */
 
-static void move_accesses(struct ct_fn *fn, struct ct_insn *first, ct_value slot)
+static void move_accesses(struct ct_fn *fn, struct ct_insn *first, const struct slots *slots)
 {
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = b ? fn->blocks.v[b]->first : first; insn; insn = insn->next) {
             struct ct_cursor at = {.fn = fn, .block = insn->block, .before = insn, .where = insn->where};
 
             if (is_access(insn) && insn->space == CT_SPACE_SHARED)
-                move_shared(&at, insn, slot);
+                move_shared(&at, insn, slots);
             else if (is_access(insn) && insn->space == CT_SPACE_GENERIC)
-                redirect_generic(&at, insn, slot);
+                redirect_generic(&at, insn, slots);
         }
 }
 
@@ -158,12 +192,14 @@ enum ct_pass_result ct_pass_shared_slots(struct ct_fn *fn)
 {
     struct ct_cursor entry = {.fn = fn, .block = fn->blocks.v[0], .before = fn->blocks.v[0]->first};
     struct ct_insn *first = entry.before;
+    struct slots slots;
 
     if (fn->is_subroutine || !ct_fn_uses_shared(fn) || !belongs_in_memory(fn))
         return CT_PASS_UNCHANGED;
     fn->shared_in_memory = true;
     fn->slots_param_offset = ct_fn_add_param(fn, sizeof(struct ptx2spv_slots));
     entry.where = first->where;
-    move_accesses(fn, first, slot_address(&entry));
+    slots = fn->clusters ? cluster_slots(&entry) : (struct slots){.own = slot_address(&entry)};
+    move_accesses(fn, first, &slots);
     return CT_PASS_CHANGED;
 }

@@ -222,10 +222,16 @@ static void loop_end(struct ct_cursor *at, struct loop *loop, ct_value step)
     ct_cursor_enter(at, loop->done);
 }
 
-/* The threads of the block share the work. */
+/* The threads of the block share the work. In clusters other blocks may access the kernel's shared memory meanwhile; it is in a slot of the
+ * block's own, which keeps it, so only the exchange area is copied, as the start of a dispatch clears that. */
 static void copy_shared(struct ct_cursor *at, const struct area *area, bool save)
 {
-    struct loop loop = loop_begin(at, area->x->thread, area->shared_words);
+    ct_value first = area->x->thread;
+    struct loop loop;
+
+    if (area->fn->clusters)
+        first = ct_add(at, first, ct_shr_imm(at, ct_sysval(at, CT_SYS_EXCHANGE_BASE), 2));
+    loop = loop_begin(at, first, area->shared_words);
 
     copy_word(at, CT_SPACE_SHARED, ct_shl_imm(at, loop.i, 2), word_address(at, area, ct_add_imm(at, loop.i, HEADER_WORDS)), save);
     loop_end(at, &loop, area->x->threads);

@@ -10,6 +10,7 @@
  *   resume.c      cuts a kernel at its points (the form that is correct for any control flow)
  *   resume_points.c  what its points share
  *   coalesce.c    registers that live across points, but never together, become one
+ *   cluster.c     the places of blocks in clusters
  *   grid.c        suspends a block of a cooperative launch that waits for another block, and resumes it later
  *   matrix_area.c    memory of the matrix instructions
  *   exchange.c    the exchange area, and the arithmetic that all forms use
@@ -22,7 +23,7 @@
  * other threads may be counting. A lane clears its own bit of a ballot after all threads have read the ballot. */
 #ifndef PTX2SPV_SYNC_H
 #define PTX2SPV_SYNC_H
-/* Parts: coalesce.c, divergence.c, exchange.c, grid.c, lockstep.c, matrix_area.c, predicate.c, resume.c, spin.c, ir/live.c. */
+/* Parts: cluster.c, coalesce.c, divergence.c, exchange.c, grid.c, lockstep.c, matrix_area.c, predicate.c, resume.c, spin.c, ir/live.c. */
 
 #include "ptx2spv/ir/builder.h"
 

@@ -274,6 +274,8 @@ struct ptx_function {
     uint32_t n_body;
     CT_VEC(struct ptx_label *) labels;
     uint32_t max_ntid[3], req_ntid[3], cluster[3] /* .reqnctapercluster; 0: none */, min_nctapersm, max_nreg;
+    uint32_t max_cluster; /* .maxclusterrank; 0: none */
+    bool explicit_cluster, blocks_are_clusters;
     uint32_t kernel_index;    /* index among the module's kernels, entries only */
     uint32_t address_number;  /* number among the functions whose address is taken, from 1; 0: it is not taken. Set by functions.c */
     struct ct_symbol *symbol; /* symbol that its name is bound to in all texts of a module, set by link.c; NULL: known in its own text
@@ -287,6 +289,7 @@ struct ptx_module {
     unsigned address_bits;
     CT_VEC(struct ptx_function *) functions; /* definitions and extern declarations, in source order */
     CT_VEC(struct ptx_variable *) variables; /* module scope */
+    uint64_t const_begin, const_end;         /* where the .const variables are in the module's image; set by ct_module_lay_out */
 };
 
 /* cvt.pack: the width of each of the two integers that it packs, and whether they are signed. */

@@ -129,7 +129,7 @@ static bool check_constant(const struct check *c, const struct ptx_operand *oper
     return fail_operand(c, operand, "a floating point constant does not match this type");
 }
 
-/* Only mov and cvt read special registers. PTX 1.x had some of them with 16 bits. cvt takes the low bits of any, as in ptxas. */
+/* Only mov and cvt read special registers. PTX 1.x had some of them with 16 bits, and %gridid has had 16, 32 and 64 bits. cvt takes the low bits of any, as in ptxas. */
 static bool check_special(const struct check *c, const struct ptx_operand *operand)
 {
     static const struct {
@@ -145,7 +145,8 @@ static bool check_special(const struct check *c, const struct ptx_operand *opera
     if ((operand->component >= 0 || c->insn->mods.vector) != sregs[operand->sreg].has_components)
         return fail_operand(c, operand, "a component such as .x is missing or not allowed");
     if (c->insn->opcode == PTX_OP_MOV &&
-        (types_agree(c->type, type, false) || (ptx_type_bits(c->type) == 16 && sregs[operand->sreg].has_components)))
+        (types_agree(c->type, type, false) || (ptx_type_bits(c->type) == 16 && sregs[operand->sreg].has_components) ||
+         (operand->sreg == PTX_SREG_GRIDID && ptx_type_bits(c->type) >= 16 && !ptx_type_is_float(c->type) && c->type != PTX_PRED)))
         return true;
     if (c->insn->opcode == PTX_OP_CVT && type != PTX_PRED && !ptx_type_is_float(c->type) && !ptx_type_is_float(c->insn->types[0]))
         return true;

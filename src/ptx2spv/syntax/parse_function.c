@@ -107,8 +107,9 @@ static bool parse_tuning(struct ptx_parser *p, struct ptx_function *function)
         return parse_number(p, &function->min_nctapersm);
     case PTX_DIR_MAXNREG:
         return parse_number(p, &function->max_nreg);
-    case PTX_DIR_MAXNCTAPERSM:
     case PTX_DIR_MAXCLUSTERRANK:
+        return parse_number(p, &function->max_cluster);
+    case PTX_DIR_MAXNCTAPERSM:
     case PTX_DIR_ABI_PRESERVE:
     case PTX_DIR_ABI_PRESERVE_CONTROL:
         return parse_number(p, ignored);
@@ -116,7 +117,10 @@ static bool parse_tuning(struct ptx_parser *p, struct ptx_function *function)
         function->noreturn = true;
         return true;
     case PTX_DIR_EXPLICITCLUSTER:
+        function->explicit_cluster = true;
+        return true;
     case PTX_DIR_BLOCKSARECLUSTERS:
+        function->blocks_are_clusters = true;
         return true;
     case PTX_DIR_ATTRIBUTE:
         return ptx_parse_attributes(p, &managed);

@@ -408,8 +408,26 @@ FUNCTION void __cuttle_tensor_reduce(u64 map, u32 from, int c0, int c1, int c2, 
 
 /* ---- columns of an image ---- */
 
-/* Loads the channels of consecutive pixels (PTX ISA, "Im2col mode"). The bounding box of dimension i, 1 to rank - 2, extends from `lower`
- * to `upper` inclusive; at its end the next dimension advances. The offsets are added to each position. */
+/* The next pixel. The bounding box of dimension i, 1 to rank - 2, extends from `lower` to `upper` inclusive; at its end the next dimension
+ * advances. */
+INLINE void advance(u64 map, int *at, u32 rank)
+{
+    bool carry = true;
+
+#pragma unroll
+    for (u32 d = 1; d < 5; d++) {
+        const bool is_space = d + 1 < rank;
+
+        if (!carry)
+            continue;
+        at[d] += is_space ? (int)step_of(map, d) : 1;
+        carry = is_space && at[d] > (int)ITEM32(map, box, 3 + d);
+        if (carry)
+            at[d] = (int)ITEM32(map, box, d);
+    }
+}
+
+/* Loads the channels of consecutive pixels (PTX ISA, "Im2col mode"). The offsets are added to each position. */
 FUNCTION u32 __cuttle_tensor_im2col(u64 map, u32 to, int c0, int c1, int c2, int c3, int c4, u32 o0, u32 o1, u32 o2)
 {
     const struct tensor t = read_tensor(map);
@@ -421,22 +439,32 @@ FUNCTION u32 __cuttle_tensor_im2col(u64 map, u32 to, int c0, int c1, int c2, int
 #pragma unroll 1
     for (u32 i = 0; i < pixels; i++) {
         const int place[5] = {c0, at[1] + (int)o0, at[2] + (int)(rank > 3 ? o1 : 0), at[3] + (int)(rank > 4 ? o2 : 0), at[4]};
-        bool inside = true, carry = true;
+        bool inside = true;
         const u64 row = base + row_offset(map, place, &inside);
 
         load_row(&t, to + written, row, c0, row_bytes, inside);
         written += row_bytes;
-#pragma unroll
-        for (u32 d = 1; d < 5; d++) {
-            const bool is_space = d + 1 < rank;
-
-            if (!carry)
-                continue;
-            at[d] += is_space ? (int)step_of(map, d) : 1;
-            carry = is_space && at[d] > (int)ITEM32(map, box, 3 + d);
-            if (carry)
-                at[d] = (int)ITEM32(map, box, d);
-        }
+        advance(map, at, rank);
     }
     return written;
+}
+
+/* .im2col_no_offs: stores them, or combines them with those that are there. operation: enum ptx2spv_tensor_operation */
+FUNCTION void __cuttle_tensor_im2col_put(u64 map, u32 from, int c0, int c1, int c2, int c3, int c4, u32 operation)
+{
+    const struct tensor t = read_tensor(map);
+    const u32 row_bytes = ITEM32(map, box, 0) * t.bytes, pixels = MEMBER32(map, pixels), rank = MEMBER32(map, rank);
+    const u64 base = map64(map + offsetof(struct ptx2spv_tensor_map, address));
+    int at[5] = {c0, c1, c2, c3, c4};
+
+#pragma unroll 1
+    for (u32 i = 0; i < pixels; i++) {
+        bool inside = true;
+        const u64 row = base + row_offset(map, at, &inside);
+
+        if (inside)
+            put_row(&t, from, row, c0, row_bytes, operation);
+        from += row_bytes;
+        advance(map, at, rank);
+    }
 }

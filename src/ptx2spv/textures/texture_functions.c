@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture instructions, and copies of tensors, as calls: each gets an operand that names a function of fetch.cu or tensor.cu, which is then
+/* Texture instructions, copies of tensors and 128-bit atomics as calls: each gets an operand that names a function of fetch.cu, tensor.cu or module/system_functions.c, which is then
  * linked like a system function. Results that are halves are converted by a second function. */
 #include "texture_functions.h"
 
 #include "fetch_text.h"
 #include "ptx2spv/module/arena.h"
 #include "ptx2spv/module/compilation.h"
+#include "ptx2spv/module/module.h"
 #include "tensor_text.h"
 #include "texture_access.h"
 
@@ -30,11 +31,27 @@ static const char *function_name(struct ct_compilation *compilation, const struc
     return ct_arena_printf(&compilation->arena, PREFIX "%s_%s", names[access->kind], access->geometry->word);
 }
 
-/* The function of a copy of a tensor; NULL if the instruction is none. Prefetches have no effect. */
-static const char *tensor_function_or_null(const struct ptx_instruction *insn)
+/* Operations on 128 bits at once: strong accesses are those that other threads may see (PTX ISA, "Memory Consistency Model: Strong Operations"). */
+static bool is_wide_atomic(const struct ptx_instruction *insn)
 {
+    const bool is_shared =
+        insn->mods.space == PTX_SPACE_NONE || insn->mods.space == PTX_SPACE_GLOBAL || insn->mods.space == PTX_SPACE_SHARED;
+
+    if (!insn->n_types || insn->types[0] != PTX_B128 || !is_shared)
+        return false;
+    return insn->opcode == PTX_OP_ATOM || ((insn->opcode == PTX_OP_LD || insn->opcode == PTX_OP_ST) && insn->mods.semantics > PTX_WEAK);
+}
+
+/* The function of a copy of a tensor or of an atomic operation that no device has; NULL if the instruction is neither. Prefetches have no
+ * effect. */
+static const char *other_function_or_null(const struct ptx_instruction *insn)
+{
+    if (is_wide_atomic(insn))
+        return PTX_WIDE_ATOMIC;
     if (insn->opcode != PTX_OP_CP || !strstr(insn->text, ".bulk.tensor."))
         return NULL;
+    if (strstr(insn->text, ".im2col_no_offs"))
+        return PREFIX "tensor_im2col_put";
     if (strstr(insn->text, ".bulk_group"))
         return strstr(insn->text, "cp.reduce.") == insn->text ? PREFIX "tensor_reduce" : PREFIX "tensor_store";
     return strstr(insn->text, ".im2col") ? PREFIX "tensor_im2col" : PREFIX "tensor_load";
@@ -76,11 +93,11 @@ void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx
 
         for (uint32_t i = 0; i < function->n_body; i++) {
             struct ptx_instruction *insn = &function->body[i];
-            const char *tensor_function = tensor_function_or_null(insn);
+            const char *other_function = other_function_or_null(insn);
             struct ct_texture_access access;
 
-            if (tensor_function)
-                append_callee(compilation, insn, declare(compilation, tree, n_own, tensor_function, insn->where));
+            if (other_function)
+                append_callee(compilation, insn, declare(compilation, tree, n_own, other_function, insn->where));
             if (!ct_is_texture_opcode(insn->opcode) || !ct_texture_access_read(insn, &access))
                 continue;
             insn->mods.unsupported = 0; /* its words are known here, not to the parser */

@@ -95,6 +95,27 @@
       "}",                                                                                                                                 \
       U32, U64, NONE, NONE, NONE, (uint32_t)a ^ 5)
 
+static uint16_t half_sum(uint16_t a, uint16_t b)
+{
+    return f16_from_double((double)f16_to_float(a) + (double)f16_to_float(b), NEAREST);
+}
+
+/* The sum of two bf16 is exact in f64. */
+static uint16_t bf16_sum(uint16_t a, uint16_t b)
+{
+    return bf16_from_double((double)bf16_to_float(a) + (double)bf16_to_float(b));
+}
+
+/* A NaN loses, and -0 is less than +0. */
+static uint16_t lesser(uint16_t a, uint16_t b, float (*value)(uint16_t))
+{
+    const float x = value(a), y = value(b);
+
+    if (isnan(x) || isnan(y))
+        return isnan(x) ? b : a;
+    return x < y || (x == y && a >> 15) ? a : b;
+}
+
 #define WAIT(parity) "again: mbarrier.try_wait.parity.shared::cta.b64 %v, [%y+48], " parity "; @!%v bra again; "
 #define EXPECT(bytes) INIT("1") "fence.mbarrier_init.release.cluster; mbarrier.arrive.expect_tx.shared.b64 _, [%y+48], " bytes "; "
 #define GATHER "ld.shared.v2.u64 {%z, %d}, [%y]; shl.b64 %z, %z, 1; xor.b64 %d, %d, %z; "
@@ -150,6 +171,19 @@
     R(bulk_xor_b32, STAGE REDUCE("xor.b32") "ld.global.u64 %d, [%q0]; }", U64, U64, NONE, U64, NONE, a ^ c)                                \
     R(bulk_inc_u32, STAGE REDUCE("inc.u32") "ld.global.u32 %d, [%q0]; }", U32, U32, NONE, U32, NONE, a >= c ? 0 : a + 1)                   \
     R(bulk_dec_u32, STAGE REDUCE("dec.u32") "ld.global.u32 %d, [%q0]; }", U32, U32, NONE, U32, NONE, a == 0 || a > c ? c : a - 1)          \
+    R(bulk_add_f32,                                                                                                                        \
+      STAGE ".reg .f32 %g; cvt.rn.f32.s32 %g, %a; st.global.f32 [%q0], %g; cvt.rn.f32.s32 %g, %c; st.global.f32 [%q0+16], %g; " REDUCE(    \
+          "add.f32") "ld.global.f32 %d, [%q0]; }",                                                                                         \
+      F32, S32, NONE, S32, NONE, add_f32(NEAREST, (float)a, (float)c))                                                                     \
+    R(bulk_add_f64,                                                                                                                        \
+      STAGE ".reg .f64 %g; cvt.rn.f64.s64 %g, %b; st.global.f64 [%q0+8], %g; cvt.rn.f64.s64 %g, %e; st.global.f64 [%q0+24], %g; " REDUCE(  \
+          "add.f64") "ld.global.f64 %d, [%q0+8]; }",                                                                                       \
+      F64, NONE, S64, NONE, S64, (double)b + (double)e)                                                                                    \
+    R(bulk_add_f16, STAGE REDUCE("add.noftz.f16") "ld.global.b16 %d, [%q0]; }", F16, F16, NONE, F16, NONE, half_sum(a, c))                 \
+    R(bulk_add_bf16, STAGE REDUCE("add.noftz.bf16") "ld.global.b16 %d, [%q0+8]; }", BF16, NONE, BF16, NONE, BF16, bf16_sum(b, e))          \
+    R(bulk_min_f16, STAGE REDUCE("min.f16") "ld.global.b16 %d, [%q0]; }", F16, F16, NONE, F16, NONE, lesser(a, c, f16_to_float))           \
+    R(bulk_max_bf16, STAGE REDUCE("max.bf16") "ld.global.b16 %d, [%q0]; }", BF16, BF16, NONE, BF16, NONE,                                  \
+      lesser(a ^ 0x8000, c ^ 0x8000, bf16_to_float) ^ 0x8000)                                                                              \
     R(bulk_shared_add, STAGE MEET("add.u32") "ld.shared.u32 %d, [%y+44]; }", U32, U64, U64, U64, U64, (b >> 32) + (e >> 32))               \
     R(bulk_shared_add_u64, STAGE MEET("add.u64") "ld.shared.u64 %d, [%y+40]; }", U64, U64, U64, U64, U64, b + e)                           \
     R(bulk_shared_max, STAGE MEET("max.s32") "ld.shared.s32 %d, [%y+32]; }", S32, S64, U64, S64, U64,                                      \

@@ -59,6 +59,9 @@ static uint32_t way(unsigned i)
     R(shared_to_shared, GENERIC_SHARED "st.u32 [%z+12], %a; cvta.to.shared.u64 %z, %z; ld.shared.u32 %d, [%z+12];", U32, U32, NONE, NONE,  \
       NONE, a)                                                                                                                             \
     R(chosen_space, GENERIC_SHARED "st.u32 [%z], %b; selp.u64 %z, %z, %q0, %c; ld.u32 %d, [%z];", U32, U32, U32, PRED, NONE, c ? b : a)    \
+    R(shared_halves,                                                                                                                       \
+      GENERIC_SHARED "st.shared.u32 [%y+4], %a; mov.b64 {%t0, %t1}, %z; add.u32 %t0, %t0, 4; mov.b64 %z, {%t0, %t1}; ld.u32 %d, [%z];",    \
+      U32, U32, NONE, NONE, NONE, a)                                                                                                       \
     R(isspacep_shared, GENERIC_SHARED "selp.u64 %z, %z, %q0, %a; isspacep.shared %d, %z;", PRED, PRED, NONE, NONE, NONE, a)                \
     R(isspacep_global, GENERIC_SHARED "selp.u64 %z, %z, %q0, %a; isspacep.global %d, %z;", PRED, PRED, NONE, NONE, NONE, !a)               \
     R(local_u32, LOCAL "st.local.u32 [frame+4], %a; st.local.u32 [frame+8], %b; ld.local.u32 %d, [%l+4]; }", U32, U32, U32, NONE, NONE, a) \
