@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` installs, by components, which are also the Debian packages (packages.cmake):
 #
-#   libcuttle1   <libdir>/cuttle/libcuda.so.1, in a folder of its own, so that it never replaces the library of NVIDIA's driver
+#   libcuttle1   <libdir>/cuttle/libcuda.so.1, in a folder of its own, so that it never replaces the library of NVIDIA's driver; libcuttle-audit.so,
+#                by which `cuttle run` makes programs use it
 #   cuttle       the commands, their manual pages and completion
 #   cuttle-dev   cuda.h and the compiler as a library, with files for pkg-config (cuttle, ptx2spv) and CMake (find_package(Cuttle))
 #
 # Programs look for libcuda.so.1 by name, so those that are built here need no RPATH: `cuttle run`, LD_LIBRARY_PATH, or the configuration of
 # the loader (docs/install.md) says which library they get.
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
-set(CUTTLE_INSTALL_LIBDIR ${CMAKE_INSTALL_LIBDIR}/cuttle)
 set(CUTTLE_INSTALL_INCLUDEDIR ${CMAKE_INSTALL_INCLUDEDIR}/cuttle)
 set(CUTTLE_INSTALL_CMAKEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/Cuttle)
 
@@ -26,6 +25,7 @@ set_target_properties(ptx2spv_core PROPERTIES OUTPUT_NAME ptx2spv EXPORT_NAME pt
 install(TARGETS cuda EXPORT CuttleTargets
   LIBRARY DESTINATION ${CUTTLE_INSTALL_LIBDIR} COMPONENT libcuttle1 NAMELINK_COMPONENT cuttle-dev
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} ${CUTTLE_INSTALL_INCLUDEDIR})
+install(TARGETS cuttle_audit LIBRARY DESTINATION ${CUTTLE_INSTALL_LIBDIR} COMPONENT libcuttle1)
 install(TARGETS ptx2spv_core EXPORT CuttleTargets
   ARCHIVE DESTINATION ${CUTTLE_INSTALL_LIBDIR} COMPONENT cuttle-dev
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

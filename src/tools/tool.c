@@ -153,8 +153,7 @@ int tool_parse(const struct tool_table *table, int argc, char **argv, struct too
     }
     out->verb = find_verb(table, argv[1]);
     if (!out->verb) {
-        fprintf(stderr, "%s: unknown verb %s\n", table->program, argv[1]);
-        print_verbs(table, stderr);
+        fprintf(stderr, "%s: unknown verb %s\n%s --help lists the verbs.\n", table->program, argv[1], table->program);
         return TOOL_USAGE;
     }
     return parse_verb(out, argv, 2);

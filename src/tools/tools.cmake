@@ -4,10 +4,25 @@ add_executable(ptx2spv src/tools/ptx2spv.c src/tools/ptx2spv_table.c src/tools/t
 target_include_directories(ptx2spv PRIVATE src)
 target_link_libraries(ptx2spv PRIVATE cuttle_installed ptx2spv_core)
 
+# The loader opens it beside libcuda.so.1; it is linked with nothing but the C library.
+add_library(cuttle_audit MODULE src/tools/audit/audit.c)
+target_link_libraries(cuttle_audit PRIVATE cuttle_installed)
+set_target_properties(cuttle_audit PROPERTIES OUTPUT_NAME cuttle-audit)
+
+# Where the libraries are from the folder of the commands.
+include(GNUInstallDirs)
+set(CUTTLE_INSTALL_LIBDIR ${CMAKE_INSTALL_LIBDIR}/cuttle)
+if(IS_ABSOLUTE ${CUTTLE_INSTALL_LIBDIR} OR IS_ABSOLUTE ${CMAKE_INSTALL_BINDIR})
+  set(CUTTLE_LIBRARY_PLACE ${CMAKE_INSTALL_FULL_LIBDIR}/cuttle)
+else()
+  file(RELATIVE_PATH CUTTLE_LIBRARY_PLACE /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CUTTLE_INSTALL_LIBDIR})
+endif()
+
 file(GLOB cuttle_sources CONFIGURE_DEPENDS src/tools/*.c)
 list(REMOVE_ITEM cuttle_sources ${CMAKE_SOURCE_DIR}/src/tools/ptx2spv.c)
 add_executable(cuttle ${cuttle_sources})
 target_link_libraries(cuttle PRIVATE cuttle_installed cuda_static)
+set_property(SOURCE src/tools/library_folder.c APPEND PROPERTY COMPILE_DEFINITIONS CUTTLE_LIBRARY_PLACE="${CUTTLE_LIBRARY_PLACE}")
 target_compile_definitions(cuttle PRIVATE CUTTLE_VERSION="${PROJECT_VERSION}" CUTTLE_RELEASE_DATE="${CUTTLE_RELEASE_DATE}")
 
 set(CUTTLE_MANUAL_FOLDER ${CMAKE_BINARY_DIR}/manual)

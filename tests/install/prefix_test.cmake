@@ -15,7 +15,7 @@ set(wanted
   include/cuttle/cuda.h include/cuttle/cudaProfiler.h include/cuttle/ptx2spv.h include/cuttle/workarounds.def
   ${LIBDIR}/cmake/Cuttle/CuttleConfig.cmake ${LIBDIR}/cmake/Cuttle/CuttleConfigVersion.cmake
   ${LIBDIR}/cmake/Cuttle/CuttleTargets-release.cmake ${LIBDIR}/cmake/Cuttle/CuttleTargets.cmake
-  ${LIBDIR}/cuttle/libcuda.so ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libptx2spv.a
+  ${LIBDIR}/cuttle/libcuda.so ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so ${LIBDIR}/cuttle/libptx2spv.a
   ${LIBDIR}/pkgconfig/cuttle.pc ${LIBDIR}/pkgconfig/ptx2spv.pc
   share/bash-completion/completions/cuttle share/bash-completion/completions/ptx2spv
   share/man/man1/cuttle.1 share/man/man1/ptx2spv.1)
@@ -31,7 +31,7 @@ foreach(file ${files})
     message(SEND_ERROR "${file} contains a path of the build: ${found}")
   endif()
 endforeach()
-foreach(file bin/cuttle bin/ptx2spv ${LIBDIR}/cuttle/libcuda.so.1)
+foreach(file bin/cuttle bin/ptx2spv ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so)
   execute_process(COMMAND readelf -d ${prefix}/${file} OUTPUT_VARIABLE dynamic)
   if(dynamic MATCHES "RPATH|RUNPATH" OR NOT dynamic MATCHES "NEEDED")
     message(SEND_ERROR "${file}: it has an RPATH, or is no program:\n${dynamic}")
@@ -67,6 +67,7 @@ if(PKG_CONFIG)
   separate_arguments(flags UNIX_COMMAND "${flags}")
   run(0 "" ${CC} -Wall -Werror -o ${WORK}/program ${program}/program.c ${flags})
   run(0 "${right}" ${runs} ${WORK}/program)
+  run(0 "${right}" ${prefix}/bin/cuttle run -- ${WORK}/program)
 endif()
 
 # Manual pages, by what is installed to check them. `man` reports what troff does not know.
