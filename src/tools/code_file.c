@@ -77,6 +77,7 @@ static CUresult parse(struct tool_code *code, const struct ptx2spv_options *opti
         return r;
     destroy_modules(code);
     status = link_texts(&code->image, options, &code->modules[0]);
+    code->is_linked = true;
     code->n_modules = status == PTX2SPV_OK;
     code->n_refused = status == PTX2SPV_OK ? 0 : code->image.count;
     return failure_of(status);

@@ -13,6 +13,7 @@ struct tool_code {
     struct ct_image image;
     struct ptx2spv_module **modules;
     unsigned n_modules;
+    bool is_linked;     /* there is one module for all texts */
     unsigned n_refused; /* texts that the compiler does not accept; options->on_diagnostic was told why */
 };
 
