@@ -8,6 +8,7 @@
 #include "core/device/workarounds.h"
 #include "core/setup/cpu_order.h"
 #include "core/setup/startup.h"
+#include "info.h"
 #include "json.h"
 
 #include <stdlib.h>
@@ -91,38 +92,38 @@ static void name_pci(const struct ct_device_info *info, char out[32])
 
 /* ---- text ---- */
 
-static void print_workarounds(uint32_t mask)
+static void print_workarounds(uint32_t mask, FILE *to)
 {
-    printf("  %-12s", "workarounds");
+    fprintf(to, "  %-12s", "workarounds");
     for (unsigned i = 0; i < CT_WORKAROUND_COUNT; i++)
         if (mask >> i & 1)
-            printf(" %s", ct_workaround((enum ct_workaround_index)i)->name);
-    printf("%s\n", mask ? "" : " none");
+            fprintf(to, " %s", ct_workaround((enum ct_workaround_index)i)->name);
+    fprintf(to, "%s\n", mask ? "" : " none");
 }
 
 /* What CUDA promises, and up to which size of a block the device's own memory is used. */
-static void print_shared_memory(const struct ct_device *device)
+static void print_shared_memory(const struct ct_device *device, FILE *to)
 {
-    printf("  %-12s %d KiB for a block, %d by opt-in; blocks with up to %u KiB use the device's own, others device memory\n", "shared",
-           ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) / 1024,
-           ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) / 1024, device->info.shared_bytes / 1024);
+    fprintf(to, "  %-12s %d KiB for a block, %d by opt-in; blocks with up to %u KiB use the device's own, others device memory\n", "shared",
+            ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) / 1024,
+            ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) / 1024, device->info.shared_bytes / 1024);
 }
 
-static void print_features(const struct ct_device_info *info)
+static void print_features(const struct ct_device_info *info, FILE *to)
 {
     struct feature features[FEATURE_COUNT];
 
     list_features(info, features);
     for (unsigned group = 0; group < GROUP_COUNT; group++) {
-        printf("  %-12s", groups[group].label);
+        fprintf(to, "  %-12s", groups[group].label);
         for (unsigned i = 0; i < FEATURE_COUNT; i++)
             if (features[i].group == group)
-                printf("%s%s", features[i].is_present ? " +" : " -", features[i].name);
-        printf("\n");
+                fprintf(to, "%s%s", features[i].is_present ? " +" : " -", features[i].name);
+        fprintf(to, "\n");
     }
 }
 
-static void print_device(const struct ct_device *device)
+static void print_device(const struct ct_device *device, FILE *to)
 {
     const struct ct_device_info *info = &device->info;
     const struct name rule = rule_names[info->address_rule];
@@ -130,20 +131,20 @@ static void print_device(const struct ct_device *device)
 
     name_uuid(info, uuid);
     name_pci(info, pci);
-    printf("device %d: %s\n", device->ordinal, info->name);
-    printf("  %-12s %s, through %s: %s\n", "kind", kind_names[info->kind].text, device->backend->name, info->driver);
-    printf("  %-12s %s%s%s\n", "uuid", uuid, info->has_pci ? ", PCI " : "", info->has_pci ? pci : "");
-    printf("  %-12s %.1f GiB, at most %.1f GiB in one allocation\n", "memory", (double)info->memory_bytes / (1 << 30),
-           (double)info->max_allocation_bytes / (1 << 30));
-    printf("  %-12s %s: %s", "addresses", rule.key, rule.text);
+    fprintf(to, "device %d: %s\n", device->ordinal, info->name);
+    fprintf(to, "  %-12s %s, through %s: %s\n", "kind", kind_names[info->kind].text, device->backend->name, info->driver);
+    fprintf(to, "  %-12s %s%s%s\n", "uuid", uuid, info->has_pci ? ", PCI " : "", info->has_pci ? pci : "");
+    fprintf(to, "  %-12s %.1f GiB, at most %.1f GiB in one allocation\n", "memory", (double)info->memory_bytes / (1 << 30),
+            (double)info->max_allocation_bytes / (1 << 30));
+    fprintf(to, "  %-12s %s: %s", "addresses", rule.key, rule.text);
     if (info->target.pointer_rule == PTX2SPV_POINTER_OR)
-        printf(": 0x%llx", (unsigned long long)info->target.pointer_mask);
-    printf("\n");
-    printf("  %-12s up to %u threads, on %u multiprocessors\n", "blocks", info->max_block_threads, info->compute_units);
-    print_shared_memory(device);
-    printf("  %-12s subgroups of %u lanes, warp instructions %s\n", "warps", info->target.subgroup_size, warp_name(info).text);
-    print_features(info);
-    print_workarounds(info->workarounds);
+        fprintf(to, ": 0x%llx", (unsigned long long)info->target.pointer_mask);
+    fprintf(to, "\n");
+    fprintf(to, "  %-12s up to %u threads, on %u multiprocessors\n", "blocks", info->max_block_threads, info->compute_units);
+    print_shared_memory(device, to);
+    fprintf(to, "  %-12s subgroups of %u lanes, warp instructions %s\n", "warps", info->target.subgroup_size, warp_name(info).text);
+    print_features(info, to);
+    print_workarounds(info->workarounds, to);
 }
 
 /* What the order of CPU devices follows from. NULL: there are not two of them. */
@@ -152,12 +153,12 @@ static const char *cpu_order(void)
     return ct_process.n_devices > 1 && ct_process.devices[1].info.kind == CT_DEVICE_CPU ? ct_cpu_order_reason(ct_process.cpu_order) : NULL;
 }
 
-static void print_text(void)
+void tool_print_info(FILE *to)
 {
     for (unsigned i = 0; i < ct_process.n_devices; i++)
-        print_device(&ct_process.devices[i]);
+        print_device(&ct_process.devices[i], to);
     if (cpu_order())
-        printf("%s; CUTTLE_DEVICE and CUTTLE_BACKEND select others\n", cpu_order());
+        fprintf(to, "%s; CUTTLE_DEVICE and CUTTLE_BACKEND select others\n", cpu_order());
 }
 
 /* ---- JSON ---- */
@@ -261,7 +262,7 @@ int verb_info(const struct tool_arguments *arguments)
     } else if (arguments->values[CUTTLE_INFO_NAME]) {
         printf("%s\n", ct_process.devices[0].info.name);
     } else {
-        print_text();
+        tool_print_info(stdout);
     }
     return result == CUDA_SUCCESS ? EXIT_SUCCESS : EXIT_FAILURE;
 }

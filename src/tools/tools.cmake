@@ -18,7 +18,7 @@ else()
   file(RELATIVE_PATH CUTTLE_LIBRARY_PLACE /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CUTTLE_INSTALL_LIBDIR})
 endif()
 
-file(GLOB cuttle_sources CONFIGURE_DEPENDS src/tools/*.c)
+file(GLOB cuttle_sources CONFIGURE_DEPENDS src/tools/*.c src/tools/selftest/*.c)
 list(REMOVE_ITEM cuttle_sources ${CMAKE_SOURCE_DIR}/src/tools/ptx2spv.c)
 add_executable(cuttle ${cuttle_sources})
 target_link_libraries(cuttle PRIVATE cuttle_installed cuda_static)
