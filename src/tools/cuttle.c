@@ -30,13 +30,27 @@ static const struct tool_table *named_table(const struct tool_arguments *argumen
     return NULL;
 }
 
+/* The options of the library, for the manual page of cuttle. */
+static void write_environment(void)
+{
+    struct ct_option_help help;
+
+    tool_write_section("ENVIRONMENT", stdout);
+    for (unsigned i = 0; ct_config_help(i, &help); i++)
+        tool_write_row(help.variable, help.help, stdout);
+}
+
 int verb_manual(const struct tool_arguments *arguments)
 {
     const struct tool_table *table = named_table(arguments);
 
     if (!table)
         return TOOL_USAGE;
-    tool_write_manual(table, CUTTLE_VERSION, CUTTLE_RELEASE_DATE, stdout);
+    tool_write_manual(table, CUTTLE_RELEASE_DATE, stdout);
+    if (table == &cuttle_table)
+        write_environment();
+    tool_write_section("SEE ALSO", stdout);
+    printf("%s\n", table == &cuttle_table ? "\\fBptx2spv\\fR(1), \\fBld.so\\fR(8)" : "\\fBcuttle\\fR(1)");
     return EXIT_SUCCESS;
 }
 

@@ -20,6 +20,7 @@ static const struct tool_status statuses[] = {
 
 const struct tool_table cuttle_table = {
     .program = "cuttle",
+    .version = CUTTLE_VERSION,
     .help = "run CUDA programs on devices that are not NVIDIA's, through Vulkan or OpenCL",
     .intro =
         "Cuttle is a libcuda.so.1 that compiles the PTX in CUDA programs to SPIR-V and runs it on any device with a driver for Vulkan 1.3 "

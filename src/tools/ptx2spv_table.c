@@ -20,6 +20,7 @@ static const struct tool_status statuses[] = {
 
 const struct tool_table ptx2spv_table = {
     .program = "ptx2spv",
+    .version = CUTTLE_VERSION,
     .help = "compile the kernels of a PTX file to SPIR-V",
     .intro = "ptx2spv is the compiler of Cuttle. It reads the text of a PTX file, compiles its kernels for one target, and writes SPIR-V "
              "modules with "

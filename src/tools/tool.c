@@ -20,7 +20,8 @@ static void print_verbs(const struct tool_table *table, FILE *to)
     fprintf(to, "usage: %s VERB [OPTION...] [ARGUMENT...]\n%s\n\n", table->program, table->help);
     for (unsigned i = 0; i < table->n_verbs; i++)
         fprintf(to, "  %-12s %s\n", table->verbs[i].name, table->verbs[i].help);
-    fprintf(to, "\n%s VERB --help describes a verb, and %s(1) all of them.\n", table->program, table->program);
+    fprintf(to, "\n%s VERB --help describes a verb, and %s(1) all of them; %s --version prints the version.\n", table->program,
+            table->program, table->program);
 }
 
 static void print_row(FILE *to, const char *name, const char *value, const char *help)
@@ -41,6 +42,8 @@ static void print_verb(const struct tool_table *table, const struct tool_verb *v
         if (table->options[i].verb == index)
             print_row(to, table->options[i].name, table->options[i].value, table->options[i].help);
     print_row(to, "--help", NULL, "print this text");
+    if (table->is_single)
+        print_row(to, "--version", NULL, "print the version");
     fprintf(to, "\nExit status:\n");
     for (unsigned i = 0; i < table->n_statuses; i++)
         if (table->statuses[i].verb == index)
@@ -139,6 +142,10 @@ static int parse_verb(struct tool_arguments *out, char **argv, int at)
 int tool_parse(const struct tool_table *table, int argc, char **argv, struct tool_arguments *out)
 {
     *out = (struct tool_arguments){.table = table};
+    if (argc == 2 && !strcmp(argv[1], "--version")) {
+        printf("%s %s\n", table->program, table->version);
+        return EXIT_SUCCESS;
+    }
     if (table->is_single) {
         out->verb = &table->verbs[0];
         return parse_verb(out, argv, argc < 1 ? 0 : 1);

@@ -35,7 +35,7 @@ struct tool_status {
 };
 
 struct tool_table {
-    const char *program;
+    const char *program, *version;
     const char *help;   /* one line about the program */
     const char *intro;  /* the first paragraph of the manual page */
     unsigned is_single; /* the program has one verb, whose name is not written on the command line */
@@ -63,7 +63,10 @@ int tool_parse(const struct tool_table *table, int argc, char **argv, struct too
 /* Prints to standard error what is wrong with the arguments, and how to get help. Returns the verb's status for that. */
 int tool_wrong_usage(const struct tool_arguments *arguments, const char *what, const char *argument);
 /* Writes the manual page in the man(7) language, with the version and date of the release, so that the same source makes the same page. */
-void tool_write_manual(const struct tool_table *table, const char *version, const char *date, FILE *to);
+void tool_write_manual(const struct tool_table *table, const char *date, FILE *to);
+/* Adds to it: a section, and a row of a list with a name and what it means. */
+void tool_write_section(const char *title, FILE *to);
+void tool_write_row(const char *name, const char *meaning, FILE *to);
 /* Writes a completion function for bash. */
 void tool_write_completion(const struct tool_table *table, FILE *to);
 

@@ -7,7 +7,7 @@ static void write_options(const struct tool_table *table, unsigned verb, FILE *t
     for (unsigned i = 0; i < table->n_options; i++)
         if (table->options[i].verb == verb)
             fprintf(to, "%s ", table->options[i].name);
-    fputs("--help", to);
+    fputs(table->is_single ? "--help --version" : "--help", to);
 }
 
 void tool_write_completion(const struct tool_table *table, FILE *to)
@@ -21,7 +21,7 @@ void tool_write_completion(const struct tool_table *table, FILE *to)
         write_options(table, 0, to);
         fputs("\"\n", to);
     } else {
-        fputs("    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words=\"--help", to);
+        fputs("    if [ \"$COMP_CWORD\" -eq 1 ]; then\n        words=\"--help --version", to);
         for (unsigned i = 0; i < table->n_verbs; i++)
             fprintf(to, " %s", table->verbs[i].name);
         fputs("\"\n    else\n        case ${COMP_WORDS[1]} in\n", to);

@@ -50,6 +50,16 @@ static void write_option(FILE *to, const char *name, const char *value, const ch
     write_text(to, help);
 }
 
+void tool_write_section(const char *title, FILE *to)
+{
+    fprintf(to, ".SH \"%s\"\n", title);
+}
+
+void tool_write_row(const char *name, const char *meaning, FILE *to)
+{
+    write_option(to, name, NULL, meaning);
+}
+
 static void write_usage(const struct tool_table *table, const struct tool_verb *verb, FILE *to)
 {
     fprintf(to, ".B %s", table->program);
@@ -92,11 +102,11 @@ static void write_statuses(const struct tool_table *table, unsigned index, FILE 
         }
 }
 
-void tool_write_manual(const struct tool_table *table, const char *version, const char *date, FILE *to)
+void tool_write_manual(const struct tool_table *table, const char *date, FILE *to)
 {
     fputs(".TH ", to);
     write_upper(to, table->program);
-    fprintf(to, " 1 %s \"Cuttle %s\" \"User Commands\"\n.SH NAME\n%s \\- ", date, version, table->program);
+    fprintf(to, " 1 %s \"Cuttle %s\" \"User Commands\"\n.SH NAME\n%s \\- ", date, table->version, table->program);
     write_text(to, table->help);
     fputs(".SH SYNOPSIS\n", to);
     for (unsigned i = 0; i < table->n_verbs; i++) {
@@ -110,7 +120,7 @@ void tool_write_manual(const struct tool_table *table, const char *version, cons
         fputs(".SH VERBS\n", to);
     for (unsigned i = 0; i < table->n_verbs; i++)
         write_verb(table, i, to);
-    fputs(".SH \"EXIT STATUS\"\n", to);
+    tool_write_section("EXIT STATUS", to);
     for (unsigned i = 0; i < table->n_verbs; i++)
         write_statuses(table, i, to);
 }

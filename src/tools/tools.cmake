@@ -3,6 +3,7 @@
 add_executable(ptx2spv src/tools/ptx2spv.c src/tools/ptx2spv_table.c src/tools/targets.c src/tools/tool.c)
 target_include_directories(ptx2spv PRIVATE src)
 target_link_libraries(ptx2spv PRIVATE cuttle_installed ptx2spv_core)
+target_compile_definitions(ptx2spv PRIVATE CUTTLE_VERSION="${PROJECT_VERSION}")
 
 # The loader opens it beside libcuda.so.1; it is linked with nothing but the C library.
 add_library(cuttle_audit MODULE src/tools/audit/audit.c)

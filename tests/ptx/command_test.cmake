@@ -17,6 +17,7 @@ function(check status pattern)
 endfunction()
 
 check(0 "^usage: ptx2spv .*--target NAME" --help)
+check(0 "^ptx2spv [0-9]+\\.[0-9]+\\.[0-9]+\n$" --version)
 check(0 "^one 8\ntwo 12\n$" --list ${WORK}/two.ptx)
 check(0 "^$" ${WORK}/two.ptx)
 check(0 "after structurize.*kernel two" --kernel two --dump structurize ${WORK}/two.ptx)
