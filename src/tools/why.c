@@ -95,8 +95,8 @@ static void examine_code(struct why *why, const char *path)
     tool_code_finish(&code);
 }
 
-/* Code of a closed library is not compiled: there are thousands of kernels in some. */
-static void examine_closed(struct why *why, const char *path)
+/* Code of a closed library is not compiled: there are thousands of kernels in some. runs: it is known to work, whatever its code is. */
+static void examine_closed(struct why *why, const char *path, bool runs)
 {
     char *bytes;
     size_t size;
@@ -106,7 +106,7 @@ static void examine_closed(struct why *why, const char *path)
         return;
     if (ct_image_read_part(bytes, size, &image) == CUDA_SUCCESS && image.count + image.n_without_ptx) {
         printf("  %u PTX texts, %u parts with machine code only\n", image.count, image.n_without_ptx);
-        if (!image.count)
+        if (!image.count && !runs)
             problem(why, "%s has no PTX\n", path);
     }
     ct_image_finish(&image);
@@ -117,8 +117,9 @@ static void examine_closed(struct why *why, const char *path)
 
 static const struct closed_library {
     const char *prefix, *name, *remark;
+    bool runs;
 } closed_libraries[] = {
-#define LIBRARY(prefix, name, remark) {prefix, name, remark},
+#define LIBRARY(prefix, name, runs, remark) {prefix, name, remark, runs},
 #include "closed_libraries.def"
 };
 
@@ -161,7 +162,7 @@ static void examine_library(struct why *why, const char *name, const char *path)
     if (!path)
         problem(why, "%s is missing, so the program cannot start\n", name);
     else if (closed)
-        examine_closed(why, path);
+        examine_closed(why, path, closed->runs);
     else if (!is_driver && !is_system(path))
         examine_code(why, path);
 }
