@@ -42,9 +42,13 @@ endforeach()
 # pkg-config
 cuttle_pkgconfig_path(CUTTLE_PC_LIBDIR "${CUTTLE_INSTALL_LIBDIR}")
 cuttle_pkgconfig_path(CUTTLE_PC_INCLUDEDIR "${CMAKE_INSTALL_INCLUDEDIR}")
-# Two levels and more up from the .pc file to the prefix, so that a copy of the installed tree works elsewhere.
-file(RELATIVE_PATH CUTTLE_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-string(REGEX REPLACE "/$" "" CUTTLE_PC_PREFIX "${CUTTLE_PC_PREFIX}")
+# The prefix as seen from the .pc file, so that a copy of the installed tree works elsewhere.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(CUTTLE_PC_PREFIX "${CMAKE_INSTALL_PREFIX}")
+else()
+  file(RELATIVE_PATH up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+  string(REGEX REPLACE "/$" "" CUTTLE_PC_PREFIX "\${pcfiledir}/${up}")
+endif()
 foreach(name cuttle ptx2spv)
   configure_file(packaging/${name}.pc.in ${CMAKE_BINARY_DIR}/packaging/${name}.pc @ONLY)
   install(FILES ${CMAKE_BINARY_DIR}/packaging/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT cuttle-dev)

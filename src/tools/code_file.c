@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static CUresult failure_of(enum ptx2spv_status status)
 {
@@ -133,7 +134,8 @@ void tool_message_keep(void *user, const struct ptx2spv_diagnostic *diagnostic)
         return;
     message->line = diagnostic->line;
     message->column = diagnostic->column;
-    snprintf(message->text, sizeof message->text, "%s", diagnostic->text);
+    snprintf(message->text, sizeof message->text, "%.*s", (int)strcspn(diagnostic->text, "\n"),
+             diagnostic->text); /* the source line follows */
 }
 
 void tool_message_print(const struct tool_message *message, enum ptx2spv_status status)

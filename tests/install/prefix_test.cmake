@@ -14,7 +14,7 @@ set(wanted
   bin/cuttle bin/ptx2spv
   include/cuttle/cuda.h include/cuttle/cudaProfiler.h include/cuttle/ptx2spv.h include/cuttle/workarounds.def
   ${LIBDIR}/cmake/Cuttle/CuttleConfig.cmake ${LIBDIR}/cmake/Cuttle/CuttleConfigVersion.cmake
-  ${LIBDIR}/cmake/Cuttle/CuttleTargets-release.cmake ${LIBDIR}/cmake/Cuttle/CuttleTargets.cmake
+  ${LIBDIR}/cmake/Cuttle/CuttleTargets-${CONFIG}.cmake ${LIBDIR}/cmake/Cuttle/CuttleTargets.cmake
   ${LIBDIR}/cuttle/libcuda.so ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so ${LIBDIR}/cuttle/libptx2spv.a
   ${LIBDIR}/pkgconfig/cuttle.pc ${LIBDIR}/pkgconfig/ptx2spv.pc
   share/bash-completion/completions/cuttle share/bash-completion/completions/ptx2spv

@@ -29,3 +29,11 @@ foreach(device 99 -1 x "")
 endforeach()
 run(0 "== device 1 ==" ${CMAKE_COMMAND} -E env CUTTLE_BACKEND=vulkan CUTTLE_DEVICE=0,0 ${CUTTLE} selftest --device 1)
 run(3 "cannot write ${WORK}/no/report: No such file" ${CUTTLE} selftest --output ${WORK}/no/report)
+
+# The alarm of the limit, which here comes early.
+file(WRITE ${WORK}/early.sh "\"$@\" &\nsleep 0.5\nkill -ALRM $!\nwait $!\n")
+run(1 ": FAILED \\(the time is up|^FAILED|\nFAILED" sh ${WORK}/early.sh ${CUTTLE} selftest --output ${WORK}/early.txt)
+file(STRINGS ${WORK}/early.txt last REGEX "the time is up")
+if(NOT last)
+  message(SEND_ERROR "the report does not say that the time is up")
+endif()
