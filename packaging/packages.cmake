@@ -7,7 +7,7 @@
 # any other libcuda.so.1 comes first, and the administrator decides (docs/install.md). An alternative (update-alternatives) for libcuda.so.1
 # itself is out of the question: in Debian's packages of NVIDIA's driver that link belongs to the alternative `nvidia`, and if another one owned
 # it, the driver could not be installed any more.
-set(CUTTLE_PACKAGE_CONTACT "Cuttle developers <cuttle@packages.debian.org>" CACHE STRING "Maintainer of the Debian packages: a name and an address")
+set(CUTTLE_PACKAGE_CONTACT "Cuttle developers <cuttle@users.noreply.github.com>" CACHE STRING "Maintainer of the Debian packages: the name and the address of who distributes them")
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME cuttle)
 set(CPACK_PACKAGE_CONTACT "${CUTTLE_PACKAGE_CONTACT}")
