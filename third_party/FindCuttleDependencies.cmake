@@ -6,7 +6,7 @@
 #   Vulkan::Headers   libvulkan-dev         1.3.239   backend_vk (headers only: the loader is opened at run time, by volk)
 #   volk::headers     libvulkan-volk-dev    1.3.239   backend_vk
 #   SPIRV::Headers    spirv-headers         1.6.1     ptx2spv
-#   SPIRV::Tools      spirv-tools           2023.1    tests (optional)
+#   SPIRV::Tools      spirv-tools           2023.1    the command cuttle, tests (optional)
 #   OpenCL::Headers   opencl-headers        3.0~2023  backend_cl (optional; headers only: the loader is opened at run time)
 #   uthash::uthash    uthash-dev            2.3       core
 #   xxHash::headers   libxxhash-dev         0.8.1     core (disk cache; headers only: compiled into core/base/hash.c)

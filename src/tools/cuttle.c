@@ -1,155 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The `cuttle` command: lists the devices and their capabilities, the options, and the functions of the API. */
-#include "core/base/config.h"
-#include "core/device/device.h"
-#include "cuttle_api.h"
-#include "cuttle_workarounds.h"
-#include "core/base/process.h"
-#include "core/device/context.h"
-#include "core/device/workarounds.h"
-#include "core/setup/cpu_order.h"
-#include "core/setup/startup.h"
+/* The `cuttle` command: dispatch by verbs.def, and the verbs that only print. */
+#include "verbs.h"
 
-#include <stdio.h>
+#include "core/base/config.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kind_names[] = {
-    [CT_DEVICE_DISCRETE] = "discrete GPU", [CT_DEVICE_INTEGRATED] = "integrated GPU",
-    [CT_DEVICE_VIRTUAL] = "virtual GPU",   [CT_DEVICE_OTHER] = "other device",
-    [CT_DEVICE_CPU] = "CPU device",
-};
-
-static const char *const rule_names[] = {
-    [CT_ADDRESS_CHOSEN] = "chosen: unified, memory is allocated at the CUDA address",
-    [CT_ADDRESS_CHOSEN_MASK] = "mask: unified, the device address is the CUDA address OR a constant",
-    [CT_ADDRESS_SHARED] = "shared: unified, host and device have the same addresses",
-    [CT_ADDRESS_WINDOWS] = "windows: unified, a table of windows gives the device address",
-    [CT_ADDRESS_OWN] = "own: not unified, the driver chooses device addresses",
-};
-
-static void print_feature(const char *name, unsigned present)
-{
-    printf("%s%s", present ? " +" : " -", name);
-}
-
-static void print_workarounds(uint32_t mask)
-{
-    printf("  %-12s", "workarounds");
-    for (unsigned i = 0; i < CT_WORKAROUND_COUNT; i++)
-        if (mask >> i & 1)
-            printf(" %s", ct_workaround((enum ct_workaround_index)i)->name);
-    printf("%s\n", mask ? "" : " none");
-}
-
-/* What CUDA promises, and up to which size of a block the device's own memory is used. */
-static void print_shared_memory(const struct ct_device *device)
-{
-    printf("  %-12s %d KiB for a block, %d by opt-in; blocks with up to %u KiB use the device's own, others device memory\n", "shared",
-           ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK) / 1024,
-           ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) / 1024, device->info.shared_bytes / 1024);
-}
-
-static void print_device(const struct ct_device *device)
-{
-    const struct ct_device_info *info = &device->info;
-    const struct ptx2spv_target *target = &info->target;
-
-    printf("device %d: %s\n", device->ordinal, info->name);
-    printf("  %-12s %s, through %s: %s\n", "kind", kind_names[info->kind], device->backend->name, info->driver);
-    printf("  %-12s ", "uuid");
-    for (int i = 0; i < 16; i++)
-        printf("%02x%s", info->uuid[i], i == 3 || i == 5 || i == 7 || i == 9 ? "-" : "");
-    if (info->has_pci)
-        printf(", PCI %04x:%02x:%02x", info->pci_domain, info->pci_bus, info->pci_device);
-    printf("\n  %-12s %.1f GiB, at most %.1f GiB in one allocation\n", "memory", (double)info->memory_bytes / (1 << 30),
-           (double)info->max_allocation_bytes / (1 << 30));
-    printf("  %-12s %s", "addresses", rule_names[info->address_rule]);
-    if (target->pointer_rule == PTX2SPV_POINTER_OR)
-        printf(": 0x%llx", (unsigned long long)target->pointer_mask);
-    printf("\n");
-    printf("  %-12s up to %u threads, on %u multiprocessors\n", "blocks", info->max_block_threads, info->compute_units);
-    print_shared_memory(device);
-    printf("  %-12s subgroups of %u lanes, warp instructions %s\n", "warps", target->subgroup_size,
-           target->warp_form != PTX2SPV_WARP_NATIVE ? "collective"
-           : info->unproven_warps                   ? "native if a probe finds them right"
-                                                    : "native");
-    printf("  %-12s", "arithmetic");
-    print_feature("fp64", target->float64);
-    print_feature("fp16", target->float16);
-    print_feature("int64 atomics", target->atomic_int64_global);
-    print_feature("fp32 atomic add", target->atomic_float32_add_global);
-    printf("\n  %-12s", "exact ops");
-    print_feature("fma32", target->exact_fma32);
-    print_feature("div32", target->exact_div32);
-    print_feature("sqrt32", target->exact_sqrt32);
-    print_feature("fma64", target->exact_fma64);
-    print_feature("div64", target->exact_div64);
-    print_feature("sqrt64", target->exact_sqrt64);
-    printf("\n  %-12s", "memory model");
-    print_feature("host import", info->can_import_host);
-    print_feature("pageable access", info->pageable_access);
-    print_feature("sparse", info->sparse);
-    print_feature("external memory", info->external_memory_fd);
-    print_feature("external semaphores", info->external_semaphore_fd);
-    print_feature("timestamps", info->timestamps);
-    printf("\n");
-    print_workarounds(info->workarounds);
-}
-
-static int command_info(int argc, char **argv)
-{
-    const CUresult result = ct_process_init(0);
-
-    if (result == CUDA_ERROR_NO_DEVICE) {
-        printf("No device found. A driver for Vulkan 1.3 or OpenCL 3.0 is needed; Mesa's lavapipe runs on any CPU.\n");
-        return EXIT_FAILURE;
-    }
-    if (result != CUDA_SUCCESS) {
-        fprintf(stderr, "cuttle: start-up failed with CUDA error %d\n", (int)result);
-        return EXIT_FAILURE;
-    }
-    if (argc > 0 && !strcmp(argv[0], "--name")) {
-        printf("%s\n", ct_process.devices[0].info.name);
-        return EXIT_SUCCESS;
-    }
-    for (unsigned i = 0; i < ct_process.n_devices; i++)
-        print_device(&ct_process.devices[i]);
-    if (ct_process.n_devices > 1 && ct_process.devices[1].info.kind == CT_DEVICE_CPU)
-        printf("%s; CUTTLE_DEVICE and CUTTLE_BACKEND select others\n", ct_cpu_order_reason(ct_process.cpu_order));
-    return EXIT_SUCCESS;
-}
-
-static int command_options(int argc, char **argv)
+int verb_options(const struct tool_arguments *arguments)
 {
     struct ct_option_help help;
 
-    (void)argc;
-    (void)argv;
+    (void)arguments;
     for (unsigned i = 0; ct_config_help(i, &help); i++)
         printf("%-28s %s (default: %s)\n", help.variable, help.help, *help.value ? help.value : "none");
     return EXIT_SUCCESS;
 }
 
-static const struct {
-    const char *name, *help;
-    int (*run)(int argc, char **argv);
-} commands[] = {
-    {"info", "lists the devices and their capabilities; --name: prints only the name of device 0", command_info},
-    {"options", "lists the environment variables that Cuttle reads", command_options},
-    {"workarounds", "lists the faults of drivers that Cuttle works around, as in docs/workarounds.md", command_workarounds},
-    {"api", "lists the functions of the CUDA driver API, as in docs/api.md", command_api},
+/* The command that the operand names. NULL, with a message: none. */
+static const struct tool_table *named_table(const struct tool_arguments *arguments)
+{
+    static const struct tool_table *const tables[] = {&cuttle_table, &ptx2spv_table};
+    const char *name = arguments->n_operands ? arguments->operands[0] : cuttle_table.program;
+
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        if (!strcmp(tables[i]->program, name))
+            return tables[i];
+    tool_wrong_usage(arguments, "unknown command ", name);
+    return NULL;
+}
+
+/* The options of the library, for the manual page of cuttle. */
+static void write_environment(void)
+{
+    struct ct_option_help help;
+
+    tool_write_section("ENVIRONMENT", stdout);
+    for (unsigned i = 0; ct_config_help(i, &help); i++)
+        tool_write_row(help.variable, help.help, stdout);
+}
+
+int verb_manual(const struct tool_arguments *arguments)
+{
+    const struct tool_table *table = named_table(arguments);
+
+    if (!table)
+        return TOOL_USAGE;
+    tool_write_manual(table, CUTTLE_RELEASE_DATE, stdout);
+    if (table == &cuttle_table)
+        write_environment();
+    tool_write_section("SEE ALSO", stdout);
+    printf("%s\n", table == &cuttle_table ? "\\fBptx2spv\\fR(1), \\fBld.so\\fR(8)" : "\\fBcuttle\\fR(1)");
+    return EXIT_SUCCESS;
+}
+
+int verb_completion(const struct tool_arguments *arguments)
+{
+    const struct tool_table *table = named_table(arguments);
+
+    if (!table)
+        return TOOL_USAGE;
+    tool_write_completion(table, stdout);
+    return EXIT_SUCCESS;
+}
+
+static int (*const functions[])(const struct tool_arguments *arguments) = {
+#define VERB(id, name, min, max, operands, help, text, usage_status) [CUTTLE_##id] = verb_##name,
+#include "verbs.def"
 };
 
 int main(int argc, char **argv)
 {
-    const size_t n = sizeof commands / sizeof commands[0];
+    struct tool_arguments arguments;
+    int status = tool_parse(&cuttle_table, argc, argv, &arguments);
 
-    for (size_t i = 0; argc > 1 && i < n; i++)
-        if (!strcmp(argv[1], commands[i].name))
-            return commands[i].run(argc - 2, argv + 2);
-    printf("usage: cuttle COMMAND\n");
-    for (size_t i = 0; i < n; i++)
-        printf("  %-11s %s\n", commands[i].name, commands[i].help);
-    return argc > 1 && strcmp(argv[1], "--help") ? EXIT_FAILURE : EXIT_SUCCESS;
+    if (status < 0)
+        status = functions[arguments.verb - cuttle_table.verbs](&arguments);
+    return fflush(stdout) == 0 ? status : EXIT_FAILURE;
 }

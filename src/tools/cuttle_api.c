@@ -2,7 +2,7 @@
 /* `cuttle api`, whose output is docs/api.md. It queries the library itself for what is implemented. */
 #include "entry_points.h"
 
-#include "cuttle_api.h"
+#include "verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -238,10 +238,9 @@ static void print_head(void)
            CT_ENTRY_POINT_COUNT, CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10, n[0] + n[1] + n[2], n[0], n[1], n[2]);
 }
 
-int command_api(int argc, char **argv)
+int verb_api(const struct tool_arguments *arguments)
 {
-    (void)argc;
-    (void)argv;
+    (void)arguments;
     if (!check_rows())
         return EXIT_FAILURE;
     print_head();

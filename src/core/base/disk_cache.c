@@ -115,6 +115,21 @@ static int open_folder(bool is_made)
     return -1;
 }
 
+bool ct_disk_cache_folder(char out[CT_DISK_CACHE_PATH_BYTES])
+{
+    return name_folder(out);
+}
+
+int ct_disk_cache_open_folder(void)
+{
+    return open_folder(false);
+}
+
+const char *ct_disk_kind_name(enum ct_disk_kind kind)
+{
+    return kinds[kind].name;
+}
+
 bool ct_disk_cache_path(const struct ct_disk_key *key, char out[CT_DISK_CACHE_PATH_BYTES])
 {
     const int folder = open_folder(true);

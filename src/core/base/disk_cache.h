@@ -32,6 +32,12 @@ struct ct_disk_key ct_disk_key_make(enum ct_disk_kind kind, const struct ct_byte
 bool ct_disk_cache_takes_code(void);
 /* The file of a result. False: there is no usable folder. */
 bool ct_disk_cache_path(const struct ct_disk_key *key, char out[CT_DISK_CACHE_PATH_BYTES]);
+/* The folder, which need not exist. False: no variable names one. */
+bool ct_disk_cache_folder(char out[CT_DISK_CACHE_PATH_BYTES]);
+/* Opens the folder, which the caller closes. Negative: it does not exist, or it does not belong to this user alone. */
+int ct_disk_cache_open_folder(void);
+/* The beginning of the names of a kind's files, before a '-'. */
+const char *ct_disk_kind_name(enum ct_disk_kind kind);
 /* On success *out_data, which may be of size 0, is to be freed. False: there is no such result, or its file is damaged. */
 bool ct_disk_cache_load(const struct ct_disk_key *key, void **out_data, size_t *out_size);
 /* Stores the parts' bytes, one after the other. */

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define CT_CHANNEL "cache"
-#define TALLY "tally"
+#define TALLY CT_DISK_CACHE_TALLY
 #define LIMIT_MAX (UINT64_C(4) << 30) /* CUDA C++ Programming Guide, CUDA environment variables: CUDA_CACHE_MAXSIZE */
 #define PERIOD_S 3600                 /* after which the folder is listed again, and drafts are taken for abandoned */
 #define BLOCK_BYTES 4096              /* files are counted in whole blocks of file systems */

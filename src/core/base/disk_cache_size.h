@@ -8,6 +8,8 @@
 
 #define CT_DISK_CACHE_DRAFT "draft-" /* the beginning of the names of files that are being written */
 
+#define CT_DISK_CACHE_TALLY "tally" /* the file with the sum of the sizes */
+
 /* Makes room for a file of so many bytes in the folder, by removing the files that were not used for the longest time. False: a file of that
  * size is not to be stored. */
 bool ct_disk_cache_make_room(int folder, uint64_t bytes);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The environment in which programs use Cuttle. */
+#ifndef CT_TOOLS_LAUNCH_H
+#define CT_TOOLS_LAUNCH_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+/* The exit statuses of `cuttle run` if it does not start the program: those of env(1) and timeout(1). */
+enum { RUN_FAILED = 125, RUN_NOT_EXECUTABLE = 126, RUN_NOT_FOUND = 127 };
+
+enum tool_launch_method {
+    TOOL_AUDIT,   /* the loader's auditing interface */
+    TOOL_PRELOAD, /* LD_PRELOAD, for programs that do not bear auditing; absolute paths are not replaced */
+};
+
+/* Changes the environment of this process, for programs that it starts. False, with a message: there is no library, or no memory. */
+bool tool_launch_environment(enum tool_launch_method method);
+/* The file that execvp would start. False: there is none. */
+bool tool_find_program(const char *name, char out[PATH_MAX]);
+
+#endif
