@@ -25,4 +25,7 @@ struct ct_array_group {
 CUresult ct_array_group_lookup(CUmipmappedArray handle, struct ct_array_group **out);
 void ct_array_group_release(struct ct_array_group *group);
 
+/* The extent of the image that may be a texture of so many levels, from this one on. */
+struct ct_sampled_extent ct_array_sampled_extent(const struct ct_array *first, unsigned n_levels);
+
 #endif

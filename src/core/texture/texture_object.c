@@ -47,7 +47,7 @@ CUresult ct_texture_object_create(struct ct_context *context, const CUDA_RESOURC
         return r;
     if (view)
         object.view = *view;
-    ct_texture_image_create(context, resource, &record, &object);
+    ct_texture_image_create(context, resource, is_array ? view : NULL, &record, &object);
     if ((r = ct_texture_publish(context, &object, &record, out)) != CUDA_SUCCESS && object.image)
         context->backend->images->sampled_destroy(object.image);
     return r;

@@ -881,3 +881,14 @@ FUNCTION u32 __cuttle_texture_query(u64 h, u32 query, u32 level)
         return 0;
     }
 }
+
+/* ---- cubes that are images ---- */
+
+/* The face that a direction points to, and the coordinates there. */
+FUNCTION struct words __cuttle_tex_face(float x, float y, float z)
+{
+    struct coordinates at = {x, y, z};
+    const u32 face = find_face(&at);
+
+    return {{face, word_of(at.x), word_of(at.y), 0}};
+}

@@ -234,3 +234,8 @@ bool ct_texture_has_halves(const struct ct_texture_access *access)
 {
     return access->kind < CT_TEXTURE_QUERY && (access->type == PTX_F16 || access->type == PTX_F16X2);
 }
+
+bool ct_texture_has_faces(const struct ct_texture_access *access)
+{
+    return access->kind <= CT_TEXTURE_GRAD && strstr(access->geometry->word, "cube");
+}
