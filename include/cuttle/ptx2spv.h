@@ -321,8 +321,10 @@ struct ptx2spv_texture {            /* a record, of 1 KiB */
     uint32_t n_levels;   /* at least 1 */
     uint32_t dimensions; /* of a level: 1, 2 or 3 */
     uint32_t max_anisotropy;
-    uint32_t base_level, base_weight; /* the level of fetches without one, and the weight of the next level in units of 1/256 */
-    uint32_t reserved[12];
+    uint32_t base_level, base_weight;    /* the level of fetches without one, and the weight of the next level in units of 1/256 */
+    uint64_t linear_texels;              /* of linear memory whose channels are words: the CUDA address again, */
+    uint32_t linear_width, linear_bytes; /* the number of texels, and the size of one; 0: other textures */
+    uint32_t reserved[8];
     struct ptx2spv_texture_level levels[PTX2SPV_TEXTURE_LEVELS];
     uint32_t padding[54];
 };

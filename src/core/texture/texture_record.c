@@ -81,6 +81,11 @@ static CUresult set_linear(struct ct_context *context, const CUDA_RESOURCE_DESC 
     out->n_levels = 1;
     out->levels[0] =
         (struct ptx2spv_texture_level){resource->res.linear.devPtr, bytes, bytes, (uint32_t)(bytes / out->texel_bytes), 1, 1, 0};
+    if (channel_bytes(out->texel) == sizeof(uint32_t)) {
+        out->linear_texels = resource->res.linear.devPtr;
+        out->linear_width = out->levels[0].width;
+        out->linear_bytes = out->texel_bytes;
+    }
     return CUDA_SUCCESS;
 }
 

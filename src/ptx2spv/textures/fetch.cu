@@ -544,9 +544,9 @@ enum outside {
 };
 
 /* Integer coordinates: a texel of a level; zeros in levels that do not exist. */
-INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int z, u32 slice, u32 number, u32 outside)
+INLINE struct words fetch_record(u64 record, enum geometry geometry, int x, int y, int z, u32 slice, u32 number, u32 outside)
 {
-    const u64 record = find(handle), level = level_of(record, number);
+    const u64 level = level_of(record, number);
     struct words out = {{0, 0, 0, 0}};
 
     if (!record || (number && number >= MEMBER32(record, n_levels)))
@@ -563,6 +563,43 @@ INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int 
         return out;
     out = fetch_texel(record, level, x, y, z, MEMBER32(record, texel));
     return !is_normalized ? out : MEMBER32(record, flags) & PTX2SPV_TEXTURE_SRGB ? decode(out) : normalize(out, MEMBER32(record, texel));
+}
+
+INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int z, u32 slice, u32 number, u32 outside)
+{
+    return fetch_record(find(handle), geometry, x, y, z, slice, number, outside);
+}
+
+INLINE struct words read_words(u64 address)
+{
+    struct words w;
+
+    asm("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(w.v[0]), "=r"(w.v[1]), "=r"(w.v[2]), "=r"(w.v[3]) : "l"(address));
+    return w;
+}
+
+/* A line, or linear memory, which most programs read in this way. Words of it need no conversion and little of the record. */
+INLINE struct words fetch_line(u64 handle, int x, u32 number, u32 outside)
+{
+    const u64 record = find(handle);
+    struct words linear = {{0, 0, 0, 0}}, out = {{0, 0, 0, 0}}; /* linear_texels, linear_width, linear_bytes */
+
+    if (record && !number && outside == OUTSIDE_ZERO)
+        linear = read_words(record + offsetof(struct ptx2spv_texture, linear_texels));
+    if (!linear.v[2])
+        return fetch_record(record, LINE, x, 0, 0, 0, number, outside);
+    if ((u32)x >= linear.v[2])
+        return out;
+    const u64 at = (linear.v[0] | (u64)linear.v[1] << 32) + (u64)(u32)x * linear.v[3];
+
+    out.v[0] = load_word(at);
+    if (linear.v[3] > 4)
+        out.v[1] = load_word(at + 4);
+    if (linear.v[3] > 8) {
+        out.v[2] = load_word(at + 8);
+        out.v[3] = load_word(at + 12);
+    }
+    return out;
 }
 
 /* One channel of the four texels that linear filtering would use, in the order of tld4. */
@@ -652,7 +689,7 @@ FUNCTION struct words __cuttle_tex_grad_a2d(u64 h, u32 i, float x, float y, int 
 
 FUNCTION struct words __cuttle_tex_fetch_1d(u64 h, int x, u32 level, u32 outside)
 {
-    return fetch(h, LINE, x, 0, 0, 0, level, outside);
+    return fetch_line(h, x, level, outside);
 }
 FUNCTION struct words __cuttle_tex_fetch_2d(u64 h, int x, int y, u32 level, u32 outside)
 {
