@@ -138,8 +138,8 @@ static const struct {
     {"3d", "{f0,f1,f2,f2}", "{r0,r1,r2,r2}", "{f1,f2,f3,f3}", "{r4,r5,7,7}", 0, 0, 1, 1},
     {"a1d", "{r0,f0}", "{r0,r1}", "{f1}", "{-8}", 0, 1, 1, 0},
     {"a2d", "{r0,f0,f1,f1}", "{r0,r1,r2,r2}", "{f1,f2}", "{r4,r5}", 1, 1, 1, 0},
-    {"cube", "{f0,f1,f2,f2}", NULL, NULL, NULL, 1, 1, 0, 0},
-    {"acube", "{r0,f0,f1,f2}", NULL, NULL, NULL, 1, 1, 0, 0},
+    {"cube", "{f0,f1,f2,f2}", NULL, "{f1,f2,f3,f3}", NULL, 1, 1, 0, 0},
+    {"acube", "{r0,f0,f1,f2}", NULL, "{f1,f2,f3,f3}", NULL, 1, 1, 0, 0},
 };
 #define N_GEOMETRIES (sizeof geometries / sizeof *geometries)
 
@@ -313,7 +313,6 @@ static void other_forms_are_refused(void **state)
 {
     static const char *const unsupported[] = {
         "tex.grad.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}],{f0,f1},{f0,f1};", /* derivatives at integer coordinates */
-        "tex.grad.cube.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f3}],{f0,f1,f2,f3},{f0,f1,f2,f3};",
         "istypep.texref p,d1;",
     };
 

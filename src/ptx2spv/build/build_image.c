@@ -200,7 +200,7 @@ static ct_value get_level(struct ct_build *b, const struct ct_image_fetch *fetch
 
     if (access->kind != CT_TEXTURE_LEVEL)
         return zero;
-    const unsigned index = 1u + access->geometry->layered + access->geometry->coordinates + access->geometry->derivatives;
+    const unsigned index = 1u + access->geometry->layered + access->geometry->coordinates + access->geometry->offsets;
     const ct_value level = bounded(b, fetch->arguments[index], ct_const32(at, LARGEST_LEVEL));
     const ct_value nearest = ct_op1(at, CT_OP_FFLOOR, PTX_F32, ct_op2(at, CT_OP_FADD, PTX_F32, level, ct_const32(at, HALF)));
     const ct_value is_point = ct_equals(at, use_of(b, generation), PTX2SPV_IMAGE_POINT_LEVELS);

@@ -166,9 +166,9 @@ static bool find_offset(struct ct_build *b, const struct ct_texture_access *acce
     const unsigned n = first_callee(b, access), first = 2 + mode_operands(access);
     const struct ptx_operand *next = n > first ? &b->insn->operands[first] : NULL;
     const bool has_offset = next && (next->kind == PTX_OPND_VECTOR || n == first + 2);
-    const bool has_depth = n > first + has_offset, can_compare = access->kind != CT_TEXTURE_TEXEL && access->geometry->derivatives < 3;
+    const bool has_depth = n > first + has_offset, can_compare = access->kind != CT_TEXTURE_TEXEL && strcmp(access->geometry->word, "3d");
 
-    if (n < first || n > first + 2 || (n == first + 2 && !has_offset) || (has_offset && !access->geometry->derivatives) ||
+    if (n < first || n > first + 2 || (n == first + 2 && !has_offset) || (has_offset && !access->geometry->offsets) ||
         (has_depth && !can_compare)) {
         ct_build_invalid(b, "wrong operands after the coordinates");
         return false;
@@ -189,7 +189,7 @@ static const struct ptx_operand *offset_items(struct ct_build *b, const struct c
     uint32_t n;
     const struct ptx_operand *items = offset ? ct_build_parts(b, offset, PTX_B32, &n) : NULL;
 
-    if (!items || n >= access->geometry->derivatives)
+    if (!items || n >= access->geometry->offsets)
         return items;
     ct_build_invalid(b, "an offset has too few components");
     return NULL;
@@ -213,7 +213,7 @@ static bool add_coordinates(struct ct_build *b, const struct ct_texture_access *
             add(arguments, ct_add(&b->at, ct_build_read(b, &items[i], PTX_S32), offset_component(b, steps, i)));
         else
             add_operand(b, arguments, &items[i], are_integers ? PTX_S32 : PTX_F32);
-    for (unsigned i = 0; !are_integers && i < access->geometry->derivatives; i++)
+    for (unsigned i = 0; !are_integers && i < access->geometry->offsets; i++)
         add(arguments, offset_component(b, steps, i));
     return true;
 }

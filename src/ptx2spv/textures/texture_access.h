@@ -23,7 +23,8 @@ struct ct_texture_geometry {
     uint8_t coordinates; /* without the layer */
     uint8_t operands;    /* of the vector of coordinates with the sample, the layer and, from 3 on, padding to 4 */
     bool layered;        /* an operand before the coordinates is the layer */
-    uint8_t derivatives; /* coordinates of a derivative, and of an offset */
+    uint8_t derivatives; /* coordinates of a derivative */
+    uint8_t offsets;     /* coordinates of an offset */
     bool multisample;    /* the first operand is the number of a sample */
 };
 
