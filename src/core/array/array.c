@@ -12,6 +12,7 @@
 
 #include "array_descriptor.h"
 #include "array_layers.h"
+#include "array_mirror.h"
 #include "array_tiles.h"
 #include "core/base/log.h"
 #include "core/stream/context_streams.h"
@@ -36,6 +37,7 @@ static void free_group(struct ct_object *object)
         context->backend->images->destroy(group->image);
     ct_array_tiles_destroy(group->tiles); /* its memory can be freed, since the image that used it is destroyed */
     ct_backing_destroy(context, &group->backing);
+    ct_array_mirror_free(group);
     ct_object_release(&context->object);
     ct_array_layers_free(group);
     free(group);
@@ -339,6 +341,7 @@ void ct_arrays_destroy_all(struct ct_context *context)
 {
     while (context->arrays) /* no other thread can change the list any more */
         (void)destroy(context->arrays, ct_object_orphan);
+    ct_array_mirrors_destroy(context);
 }
 
 /* ---- mipmapped arrays ---- */

@@ -175,6 +175,8 @@ static CUresult make_over_levels(struct ct_context *context, const struct ct_arr
         .n_levels = record->n_levels,
     };
 
+    if (levels->group->image) /* whose mirror has another layout */
+        return CUDA_ERROR_NOT_SUPPORTED;
     for (unsigned i = 0; i < n_levels; i++) {
         request.layout.levels[i].offset = levels[i].base.offset - levels->base.offset;
         request.layout.levels[i].row_bytes = levels[i].texels.row_bytes;
