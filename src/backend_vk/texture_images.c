@@ -324,19 +324,26 @@ static CUresult allocate_set(struct ct_vk_textures *textures, struct ct_backend_
     return ct_vk_result(device->vk.vkAllocateDescriptorSets(device->handle, &info, &textures->set), "vkAllocateDescriptorSets");
 }
 
+static void write_descriptors(const struct ct_vk_textures *textures, struct ct_backend_device *device, enum ptx2spv_image_shape shape,
+                              uint32_t first, uint32_t n, const VkDescriptorImageInfo *images)
+{
+    const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+                                        .dstSet = textures->set,
+                                        .dstBinding = (uint32_t)shape,
+                                        .dstArrayElement = first,
+                                        .descriptorCount = n,
+                                        .descriptorType = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
+                                        .pImageInfo = images};
+
+    device->vk.vkUpdateDescriptorSets(device->handle, 1, &write, 0, NULL);
+}
+
 static void write_descriptor(const struct ct_vk_textures *textures, struct ct_backend_device *device, enum ptx2spv_image_shape shape,
                              uint32_t number, VkSampler sampler, VkImageView view)
 {
     const VkDescriptorImageInfo image = {sampler, view, VK_IMAGE_LAYOUT_GENERAL};
-    const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                        .dstSet = textures->set,
-                                        .dstBinding = (uint32_t)shape,
-                                        .dstArrayElement = number,
-                                        .descriptorCount = 1,
-                                        .descriptorType = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
-                                        .pImageInfo = &image};
 
-    device->vk.vkUpdateDescriptorSets(device->handle, 1, &write, 0, NULL);
+    write_descriptors(textures, device, shape, number, 1, &image);
 }
 
 /* ---- samplers ---- */
@@ -431,6 +438,8 @@ static void destroy(struct ct_vk_textures *textures, struct ct_backend_device *d
     free(textures);
 }
 
+#define PART 256u /* of the descriptors, which are written together */
+
 /* Every descriptor of a shape gets an image whose channels are all 0. */
 static CUresult create_empty(struct ct_vk_textures *textures, struct ct_backend_device *device, enum ptx2spv_image_shape shape)
 {
@@ -448,6 +457,7 @@ static CUresult create_empty(struct ct_vk_textures *textures, struct ct_backend_
                                          .levels = 1};
     const struct ct_sampled_request point = {
         .extent = {.shape = shape}, .n_levels = 1, .n_layers = 1, .texel = PTX2SPV_TEXEL_F32, .normalized_coordinates = true};
+    VkDescriptorImageInfo images[PART];
     VkSampler sampler;
     CUresult r = ct_vk_image_create(device, &one, &textures->empty[shape]);
 
@@ -459,8 +469,10 @@ static CUresult create_empty(struct ct_vk_textures *textures, struct ct_backend_
         return r;
     ct_mutex_lock(&textures->lock);
     r = find_sampler_locked(textures, device, &point, &sampler);
-    for (uint32_t i = 0; i < PTX2SPV_IMAGE_DESCRIPTORS && r == CUDA_SUCCESS; i++)
-        write_descriptor(textures, device, shape, i, sampler, textures->empty_views[shape]);
+    for (size_t i = 0; i < PART && r == CUDA_SUCCESS; i++)
+        images[i] = (VkDescriptorImageInfo){sampler, textures->empty_views[shape], VK_IMAGE_LAYOUT_GENERAL};
+    for (uint32_t i = 0; i < PTX2SPV_IMAGE_DESCRIPTORS && r == CUDA_SUCCESS; i += PART)
+        write_descriptors(textures, device, shape, i, PART, images);
     ct_mutex_unlock(&textures->lock);
     return r;
 }
