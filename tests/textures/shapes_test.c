@@ -4,6 +4,8 @@
  * passes on NVIDIA's driver. */
 #include "texture_kernels.h"
 
+#include <math.h>
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 #define SIDE_MAX 16u
 
@@ -319,6 +321,49 @@ static void cubes_have_levels(void **state)
     ok(cuMipmappedArrayDestroy(mipmap));
 }
 
+/* ---- colours ---- */
+
+/* Every value of sRGB in the first three channels, and of the fourth one, which is linear (IEC 61966-2-1; Programming Guide, cudaTextureDesc::sRGB).
+ * Drivers have approximations; those of images of lavapipe are 0.001 away. */
+static void srgb_texels_are_linear(void **state)
+{
+    const CUDA_ARRAY_DESCRIPTOR desc = {.Width = 256, .Height = 1, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 4};
+    const CUDA_TEXTURE_DESC how = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP}, .flags = CU_TRSF_SRGB};
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    static uint32_t results[256][4];
+    static struct place places[256];
+    unsigned char texels[256][4];
+    CUtexObject object;
+
+    (void)state;
+    for (unsigned i = 0; i < 256; i++) {
+        memset(texels[i], (int)i, 4);
+        places[i] = (struct place){.x = (float)i + 0.5f};
+    }
+    ok(cuArrayCreate(&resource.res.array.hArray, &desc));
+    const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                .srcHost = texels,
+                                .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                                .dstArray = resource.res.array.hArray,
+                                .WidthInBytes = sizeof texels,
+                                .Height = 1};
+    ok(cuMemcpy2D(&copy));
+    ok(cuTexObjectCreate(&object, &resource, &how, NULL));
+    fetch("fetch_2d", object, places, 256, *results);
+    for (unsigned i = 0; i < 256; i++)
+        for (unsigned c = 0; c < 4; c++) {
+            const double value = i / 255.0,
+                         wanted = c == 3 || value <= 0.04045 ? value / (c == 3 ? 1 : 12.92) : pow((value + 0.055) / 1.055, 2.4);
+            float found;
+
+            memcpy(&found, &results[i][c], sizeof found);
+            if (fabs(found - wanted) > 2e-3)
+                fail_msg("channel %u of %u: %g, expected %g", c, i, (double)found, wanted);
+        }
+    ok(cuTexObjectDestroy(object));
+    ok(cuArrayDestroy(resource.res.array.hArray));
+}
+
 static int set_up(void **state)
 {
     return textures_set_up(state) || cuModuleLoadData(&more_module, more_kernels) != CUDA_SUCCESS;
@@ -332,6 +377,7 @@ int main(void)
         cmocka_unit_test(views_have_levels_and_layers),
         cmocka_unit_test(levels_are_arrays),
         cmocka_unit_test(cubes_have_levels),
+        cmocka_unit_test(srgb_texels_are_linear),
     };
 
     return cmocka_run_group_tests(tests, set_up, textures_tear_down);
