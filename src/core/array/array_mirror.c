@@ -23,6 +23,7 @@ struct ct_array_mirror {
 struct ct_array_mirrors { /* of a context */
     struct ct_exclusive use;
     struct ct_event *last; /* the last launch that used mirrors */
+    atomic_uint n;         /* mirrors that exist */
 };
 
 /* ---- the layout ---- */
@@ -76,6 +77,8 @@ static CUresult find_mirror(struct ct_array_group *group, struct ct_array_mirror
         if (!atomic_compare_exchange_strong(&group->mirror, &none, mirror)) { /* another thread has created it meanwhile */
             destroy_mirror(group->context, mirror);
             mirror = none;
+        } else {
+            atomic_fetch_add(&atomic_load(&group->context->mirrors)->n, 1);
         }
     }
     *out = mirror;
@@ -84,10 +87,14 @@ static CUresult find_mirror(struct ct_array_group *group, struct ct_array_mirror
 
 void ct_array_mirror_free(struct ct_array_group *group)
 {
+    struct ct_array_mirrors *mirrors = atomic_load(&group->context->mirrors);
     struct ct_array_mirror *mirror = atomic_exchange(&group->mirror, NULL);
 
-    if (mirror)
-        destroy_mirror(group->context, mirror);
+    if (!mirror)
+        return;
+    destroy_mirror(group->context, mirror);
+    if (mirrors)
+        atomic_fetch_sub(&mirrors->n, 1);
 }
 
 static void destroy_mirrors(struct ct_array_mirrors *mirrors)
@@ -106,13 +113,13 @@ void ct_array_mirrors_destroy(struct ct_context *context)
         destroy_mirrors(mirrors);
 }
 
-/* From now on launches use mirrors. */
+/* What the launches that use mirrors need. */
 static CUresult prepare_context(struct ct_context *context)
 {
     struct ct_array_mirrors *mirrors, *none = NULL;
     CUresult r;
 
-    if (ct_array_mirrors_exist(context))
+    if (atomic_load(&context->mirrors))
         return CUDA_SUCCESS;
     if (!(mirrors = calloc(1, sizeof *mirrors)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for mirrors of arrays");
@@ -131,7 +138,7 @@ CUresult ct_array_mirror(const struct ct_array *level, enum ct_mirror_use use, u
 
     if ((group->tiles && !ct_array_tiles_are_optional(group->tiles)) || level < group->levels || level >= group->levels + group->n_levels)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "textures and surfaces of arrays with deferred mapping are not supported");
-    if ((r = find_mirror(group, &mirror)) != CUDA_SUCCESS || (r = prepare_context(group->context)) != CUDA_SUCCESS)
+    if ((r = prepare_context(group->context)) != CUDA_SUCCESS || (r = find_mirror(group, &mirror)) != CUDA_SUCCESS)
         return r;
     if (use == CT_MIRROR_WRITE)
         atomic_store(&mirror->is_written, true);
@@ -143,7 +150,10 @@ CUresult ct_array_mirror(const struct ct_array *level, enum ct_mirror_use use, u
 
 bool ct_array_mirrors_exist(struct ct_context *context)
 {
-    return atomic_load_explicit(&context->mirrors, memory_order_acquire) != NULL; /* pairs with the exchange in prepare_context */
+    const struct ct_array_mirrors *mirrors =
+        atomic_load_explicit(&context->mirrors, memory_order_acquire); /* pairs with the exchange in prepare_context */
+
+    return mirrors && atomic_load(&mirrors->n);
 }
 
 /* The n-th array of the context that has a mirror, retained; NULL: there are no more. If arrays are created or destroyed meanwhile the caller may
