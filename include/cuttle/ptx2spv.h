@@ -328,19 +328,48 @@ struct ptx2spv_texture {            /* a record, of 1 KiB */
     uint32_t n_levels;   /* at least 1 */
     uint32_t dimensions; /* of a level: 1, 2 or 3 */
     uint32_t max_anisotropy;
-    uint32_t base_level, base_weight; /* the level of fetches without one, and the weight of the next level in units of 1/256 */
-    uint32_t reserved[12];
+    uint32_t base_level, base_weight;    /* the level of fetches without one, and the weight of the next level in units of 1/256 */
+    uint64_t linear_texels;              /* of linear memory whose channels are words: the CUDA address again, */
+    uint32_t linear_width, linear_bytes; /* the number of texels, and the size of one; 0: other textures */
+    uint32_t reserved[8];
     struct ptx2spv_texture_level levels[PTX2SPV_TEXTURE_LEVELS];
     uint32_t padding[54];
 };
 
 /* If the target has sampled_images an object may also be an image, and its handle says so. Kernels whose kernel_info.uses_images is 1 have
- * descriptor set 0, whose binding 0 is an array of PTX2SPV_IMAGE_DESCRIPTORS combined images and samplers, all of them valid: two-dimensional
- * images of one level, whose channels are floats, or integers without or with a sign. The record of the object, which other instructions
- * use, is the same as without an image; the generation has these bits, the lower half of which is a number like any generation. */
+ * descriptor set 0, with one binding for each enum ptx2spv_image_shape: an array of PTX2SPV_IMAGE_DESCRIPTORS combined images and samplers of that
+ * shape, all of them valid, whose channels are floats, or integers without or with a sign. The record of the object, which other instructions
+ * use, is the same as without an image; the generation has these bits, the lowest of which are a number like any generation. */
 #define PTX2SPV_IMAGE_DESCRIPTORS 4096
+enum ptx2spv_image_shape {
+    PTX2SPV_IMAGE_PLANE,  /* also a line, which is the only row */
+    PTX2SPV_IMAGE_LAYERS, /* planes, lines, or the faces of cubes */
+    PTX2SPV_IMAGE_VOLUME,
+    PTX2SPV_IMAGE_SHAPES
+};
+enum ptx2spv_image_geometry { /* the geometry of the instructions that read it */
+                              PTX2SPV_IMAGE_1D,
+                              PTX2SPV_IMAGE_2D,
+                              PTX2SPV_IMAGE_3D,
+                              PTX2SPV_IMAGE_A1D,
+                              PTX2SPV_IMAGE_A2D,
+                              PTX2SPV_IMAGE_CUBE,
+                              PTX2SPV_IMAGE_ACUBE,
+};
 enum ptx2spv_image_channels { PTX2SPV_IMAGE_FLOAT, PTX2SPV_IMAGE_UNSIGNED, PTX2SPV_IMAGE_SIGNED };
+/* How the operands of an instruction become those of the device. The samplers of planes know whether coordinates are in texels, those of layers
+ * and volumes take normalized ones only. */
+enum ptx2spv_image_use {
+    PTX2SPV_IMAGE_ONE_LEVEL,
+    PTX2SPV_IMAGE_POINT_LEVELS,  /* several, of which the nearest one is read */
+    PTX2SPV_IMAGE_LINEAR_LEVELS, /* several, which are filtered */
+    PTX2SPV_IMAGE_POINT_TEXELS,  /* layers and volumes of one level: coordinates in texels, no filter */
+    PTX2SPV_IMAGE_LINEAR_TEXELS, /* the same, filtered */
+};
 enum ptx2spv_image_generation {
+    PTX2SPV_IMAGE_NUMBERS = 1 << 10,     /* below: the number */
+    PTX2SPV_IMAGE_USE_SHIFT = 10,        /* enum ptx2spv_image_use, of 3 bits */
+    PTX2SPV_IMAGE_GEOMETRY_SHIFT = 13,   /* enum ptx2spv_image_geometry, of 3 bits */
     PTX2SPV_IMAGE_DESCRIPTOR_SHIFT = 16, /* the number of its descriptor, of 12 bits */
     PTX2SPV_IMAGE_NARROW_SHIFT = 28,     /* 1: places outside of [-16, 16] are the same as those at its ends */
     PTX2SPV_IMAGE_CHANNELS_SHIFT = 29,   /* enum ptx2spv_image_channels, of 2 bits */

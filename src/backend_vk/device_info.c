@@ -412,7 +412,7 @@ static bool has_texture_descriptors(const struct ct_vk_physical *physical, const
                                most->maxPerStageUpdateAfterBindResources};
 
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (limits[i] < PTX2SPV_IMAGE_DESCRIPTORS)
+        if (limits[i] / PTX2SPV_IMAGE_SHAPES < PTX2SPV_IMAGE_DESCRIPTORS)
             return false;
     return physical->features.core.features.shaderSampledImageArrayDynamicIndexing && v12->shaderSampledImageArrayNonUniformIndexing &&
            v12->descriptorBindingSampledImageUpdateAfterBind && v12->descriptorBindingUpdateUnusedWhilePending &&

@@ -20,7 +20,7 @@
 #include <time.h>
 
 #define CT_CHANNEL "memory"
-#define N_SAMPLERS 128 /* sampler_key */
+#define N_SAMPLERS 512 /* without those for levels there are fewer kinds; a program has a few */
 /* A texture is created while kernels run, of which one may wait for what the calling thread does next. */
 #define BUSY_WAIT_NS UINT64_C(1000000000)
 #define BUSY_POLL_NS 200000
@@ -30,19 +30,31 @@ struct ct_sampled {
     struct ct_sampled *next;          /* in the list of retired ones */
     VkImage image;
     VkImageView view;
+    enum ptx2spv_image_shape shape;
     uint32_t descriptor;
     bool has_descriptor;
     bool is_external; /* its memory was imported, or can be exported */
 };
 
+struct sampler_key {
+    uint32_t flags, address;
+    float min_level, max_level;
+};
+
+struct sampler {
+    struct sampler_key key;
+    VkSampler handle;
+};
+
 struct ct_vk_textures {
     VkDescriptorPool pool;
     VkDescriptorSet set;
-    struct ct_texel_image *empty;
-    VkImageView empty_view;
-    struct ct_queue *queue; /* for changes of layouts */
-    struct ct_mutex lock;   /* rank CT_RANK_BACKEND; guards what follows */
-    VkSampler samplers[N_SAMPLERS];
+    struct ct_texel_image *empty[PTX2SPV_IMAGE_SHAPES];
+    VkImageView empty_views[PTX2SPV_IMAGE_SHAPES];
+    struct ct_queue *queue;              /* for changes of layouts */
+    struct ct_mutex lock;                /* rank CT_RANK_BACKEND; guards what follows */
+    struct sampler samplers[N_SAMPLERS]; /* the first one is that of the empty images; they are kept */
+    uint32_t n_samplers;
     struct ct_sampled *retired;
     uint16_t free[PTX2SPV_IMAGE_DESCRIPTORS]; /* a ring, so that a number is used again as late as possible */
     uint32_t first_free, n_free;
@@ -73,6 +85,14 @@ static VkFormat format_of(enum ptx2spv_texel texel, bool normalized, uint32_t ch
     return texel < sizeof formats / sizeof *formats ? formats[texel][normalized][channels / 2] : VK_FORMAT_UNDEFINED;
 }
 
+static VkFormat format_of_request(const struct ct_sampled_request *request)
+{
+    static const VkFormat srgb[] = {VK_FORMAT_R8_SRGB, VK_FORMAT_R8G8_SRGB, VK_FORMAT_R8G8B8A8_SRGB};
+
+    return request->srgb && request->normalized_values ? srgb[request->channels / 2]
+                                                       : format_of(request->texel, request->normalized_values, request->channels);
+}
+
 static bool is_integer(enum ptx2spv_texel texel)
 {
     return texel <= PTX2SPV_TEXEL_S32;
@@ -89,21 +109,32 @@ static VkFormat format_of_size(uint32_t texel_bytes)
 
 /* ---- images ---- */
 
-static VkImageCreateInfo describe(VkFormat format, uint32_t width, uint32_t height)
+static VkImageCreateInfo describe(VkFormat format, const struct ct_sampled_extent *extent)
 {
+    const bool is_volume = extent->shape == PTX2SPV_IMAGE_VOLUME;
+
     return (VkImageCreateInfo){
         .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-        .imageType = VK_IMAGE_TYPE_2D,
+        .imageType = is_volume ? VK_IMAGE_TYPE_3D : VK_IMAGE_TYPE_2D,
         .format = format,
-        .extent = {width, height, 1},
-        .mipLevels = 1,
-        .arrayLayers = 1,
+        .extent = {extent->width, extent->height, is_volume ? extent->slices : 1},
+        .mipLevels = extent->n_levels,
+        .arrayLayers = is_volume ? 1 : extent->slices,
         .samples = VK_SAMPLE_COUNT_1_BIT,
         .tiling = VK_IMAGE_TILING_LINEAR, /* the only one with a layout that the host and other code know */
         .usage = VK_IMAGE_USAGE_SAMPLED_BIT,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE,
         .initialLayout = VK_IMAGE_LAYOUT_PREINITIALIZED, /* the memory has contents, which stay */
     };
+}
+
+static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperties *most, uint32_t texel_bytes)
+{
+    const VkExtent3D extent = info->extent, limit = most->maxExtent;
+
+    return extent.width <= limit.width && extent.height <= limit.height && extent.depth <= limit.depth &&
+           info->mipLevels <= most->maxMipLevels && info->arrayLayers <= most->maxArrayLayers &&
+           (uint64_t)extent.width * extent.height * texel_bytes <= most->maxResourceSize / extent.depth / info->arrayLayers;
 }
 
 /* Whether the device has such images in memory of these handle types. */
@@ -130,48 +161,74 @@ static bool is_supported(const struct ct_backend_device *device, const VkImageCr
         };
         const VkResult result = vkGetPhysicalDeviceImageFormatProperties2(device->physical->handle, &wanted, &found);
 
-        if (result != VK_SUCCESS || info->extent.width > found.imageFormatProperties.maxExtent.width ||
-            info->extent.height > found.imageFormatProperties.maxExtent.height ||
-            (uint64_t)info->extent.width * info->extent.height * texel_bytes > found.imageFormatProperties.maxResourceSize)
+        if (result != VK_SUCCESS || !is_within(info, &found.imageFormatProperties, texel_bytes))
             return false;
         types &= types - 1;
     } while (types);
     return true;
 }
 
-static VkSubresourceLayout layout_of(const struct ct_backend_device *device, VkImage image)
+static void get_layout(const struct ct_backend_device *device, VkImage image, const struct ct_sampled_extent *extent,
+                       struct ct_sampled_layout *out)
 {
-    const VkImageSubresource all = {.aspectMask = VK_IMAGE_ASPECT_COLOR_BIT};
-    VkSubresourceLayout layout;
+    for (uint32_t i = 0; i < extent->n_levels; i++) {
+        const VkImageSubresource first = {VK_IMAGE_ASPECT_COLOR_BIT, i, 0};
+        VkSubresourceLayout layout;
 
-    device->vk.vkGetImageSubresourceLayout(device->handle, image, &all, &layout);
-    return layout;
+        device->vk.vkGetImageSubresourceLayout(device->handle, image, &first, &layout);
+        out->levels[i].offset = layout.offset;
+        out->levels[i].row_bytes = layout.rowPitch;
+        out->levels[i].slice_bytes = extent->shape == PTX2SPV_IMAGE_VOLUME ? layout.depthPitch
+                                     : extent->slices > 1                  ? layout.arrayPitch
+                                                                           : layout.size;
+    }
 }
 
-CUresult ct_vk_sampled_layout(struct ct_backend_device *device, uint32_t texel_bytes, uint32_t width, uint32_t height,
-                              uint64_t *out_row_bytes, uint64_t *out_bytes)
+CUresult ct_vk_sampled_layout(struct ct_backend_device *device, uint32_t texel_bytes, const struct ct_sampled_extent *extent,
+                              struct ct_sampled_layout *out)
 {
-    const VkImageCreateInfo info = describe(format_of_size(texel_bytes), width, height);
+    const VkImageCreateInfo info = describe(format_of_size(texel_bytes), extent);
     VkMemoryRequirements needed;
     VkImage image;
     CUresult r;
 
-    if (!is_supported(device, &info, 0, texel_bytes, false))
+    if (extent->n_levels > PTX2SPV_TEXTURE_LEVELS || !is_supported(device, &info, 0, texel_bytes, false))
         return CUDA_ERROR_NOT_SUPPORTED;
     if ((r = ct_vk_result(device->vk.vkCreateImage(device->handle, &info, NULL, &image), "vkCreateImage")) != CUDA_SUCCESS)
         return r;
     device->vk.vkGetImageMemoryRequirements(device->handle, image, &needed);
-    *out_row_bytes = layout_of(device, image).rowPitch;
-    *out_bytes = needed.size;
+    get_layout(device, image, extent, out);
+    out->size_bytes = needed.size;
     device->vk.vkDestroyImage(device->handle, image, NULL);
     return CUDA_SUCCESS;
+}
+
+static uint32_t halved(uint32_t extent, uint32_t level)
+{
+    return extent >> level ? extent >> level : 1;
+}
+
+/* Whether the texels of the request are where the image has them. */
+static bool has_layout(const struct ct_sampled *sampled, const struct ct_sampled_request *request)
+{
+    const struct ct_sampled_extent *extent = &request->extent;
+    const bool is_volume = extent->shape == PTX2SPV_IMAGE_VOLUME;
+    struct ct_sampled_layout layout;
+
+    get_layout(sampled->device, sampled->image, extent, &layout);
+    for (uint32_t i = 0; i < extent->n_levels; i++)
+        if (layout.levels[i].offset != request->layout.levels[i].offset ||
+            (halved(extent->height, i) > 1 && layout.levels[i].row_bytes != request->layout.levels[i].row_bytes) ||
+            ((is_volume ? halved(extent->slices, i) : extent->slices) > 1 &&
+             layout.levels[i].slice_bytes != request->layout.levels[i].slice_bytes))
+            return false;
+    return true;
 }
 
 /* Whether the image can have the place of the texels in a piece of memory. */
 static bool fits(const struct ct_sampled *sampled, const struct ct_sampled_request *request, const struct ct_vk_piece *piece, uint64_t at)
 {
     struct ct_backend_device *device = sampled->device;
-    const VkSubresourceLayout layout = layout_of(device, sampled->image);
     const VkImageMemoryRequirementsInfo2 query = {.sType = VK_STRUCTURE_TYPE_IMAGE_MEMORY_REQUIREMENTS_INFO_2, .image = sampled->image};
     VkMemoryDedicatedRequirements dedication = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_REQUIREMENTS};
     VkMemoryRequirements2 requirements = {.sType = VK_STRUCTURE_TYPE_MEMORY_REQUIREMENTS_2, .pNext = &dedication};
@@ -179,8 +236,7 @@ static bool fits(const struct ct_sampled *sampled, const struct ct_sampled_reque
 
     device->vk.vkGetImageMemoryRequirements2(device->handle, &query, &requirements);
     needed = requirements.memoryRequirements;
-    return layout.offset == 0 && !dedication.requiresDedicatedAllocation &&
-           (layout.rowPitch == request->row_bytes || request->height == 1) && (needed.memoryTypeBits >> piece->type & 1) &&
+    return !dedication.requiresDedicatedAllocation && has_layout(sampled, request) && (needed.memoryTypeBits >> piece->type & 1) &&
            at % needed.alignment == 0 && needed.size <= piece->handle_bytes && at <= piece->handle_bytes - needed.size;
 }
 
@@ -192,7 +248,7 @@ static CUresult create_image(struct ct_sampled *sampled, const struct ct_sampled
     const uint64_t at = piece->buffer_offset + request->offset - piece->offset;
     const VkExternalMemoryImageCreateInfo external = {.sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_IMAGE_CREATE_INFO,
                                                       .handleTypes = piece->handle_types};
-    VkImageCreateInfo info = describe(format, request->width, request->height);
+    VkImageCreateInfo info = describe(format, &request->extent);
     CUresult r;
 
     if (!piece->handle || !is_supported(device, &info, piece->handle_types, request->texel_bytes, request->linear))
@@ -206,22 +262,27 @@ static CUresult create_image(struct ct_sampled *sampled, const struct ct_sampled
     if (r != CUDA_SUCCESS)
         return r;
     if (!fits(sampled, request, piece, at))
-        return REFUSE("an image of %u x %u texels of VkFormat %d has another layout in memory", request->width, request->height,
-                      (int)format);
+        return REFUSE("an image of %u x %u x %u texels of VkFormat %d has another layout in memory", request->extent.width,
+                      request->extent.height, request->extent.slices, (int)format);
     return ct_vk_result(device->vk.vkBindImageMemory(device->handle, sampled->image, piece->handle, at), "vkBindImageMemory");
 }
 
 /* Channels that do not exist are 0. */
-static CUresult create_view(struct ct_backend_device *device, VkImage image, VkFormat format, uint32_t channels, VkImageView *out)
+static CUresult create_view(struct ct_backend_device *device, VkImage image, VkFormat format, const struct ct_sampled_request *request,
+                            VkImageView *out)
 {
+    static const VkImageViewType types[] = {[PTX2SPV_IMAGE_PLANE] = VK_IMAGE_VIEW_TYPE_2D,
+                                            [PTX2SPV_IMAGE_LAYERS] = VK_IMAGE_VIEW_TYPE_2D_ARRAY,
+                                            [PTX2SPV_IMAGE_VOLUME] = VK_IMAGE_VIEW_TYPE_3D};
     const VkComponentSwizzle none = VK_COMPONENT_SWIZZLE_ZERO, same = VK_COMPONENT_SWIZZLE_IDENTITY;
+    const uint32_t channels = request->channels;
     const VkImageViewCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO,
         .image = image,
-        .viewType = VK_IMAGE_VIEW_TYPE_2D,
+        .viewType = types[request->extent.shape],
         .format = format,
         .components = {channels > 0 ? same : none, channels > 1 ? same : none, channels > 2 ? same : none, channels > 3 ? same : none},
-        .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1},
+        .subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, request->first_level, request->n_levels, request->first_layer, request->n_layers},
     };
 
     return ct_vk_result(device->vk.vkCreateImageView(device->handle, &info, NULL, out), "vkCreateImageView");
@@ -247,7 +308,7 @@ static CUresult to_general_layout(struct ct_vk_textures *textures, const struct 
 
 static CUresult allocate_set(struct ct_vk_textures *textures, struct ct_backend_device *device)
 {
-    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, PTX2SPV_IMAGE_DESCRIPTORS};
+    const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, PTX2SPV_IMAGE_SHAPES * PTX2SPV_IMAGE_DESCRIPTORS};
     const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                              .flags = VK_DESCRIPTOR_POOL_CREATE_UPDATE_AFTER_BIND_BIT,
                                              .maxSets = 1,
@@ -263,18 +324,26 @@ static CUresult allocate_set(struct ct_vk_textures *textures, struct ct_backend_
     return ct_vk_result(device->vk.vkAllocateDescriptorSets(device->handle, &info, &textures->set), "vkAllocateDescriptorSets");
 }
 
-static void write_descriptor(const struct ct_vk_textures *textures, struct ct_backend_device *device, uint32_t number, VkSampler sampler,
-                             VkImageView view)
+static void write_descriptors(const struct ct_vk_textures *textures, struct ct_backend_device *device, enum ptx2spv_image_shape shape,
+                              uint32_t first, uint32_t n, const VkDescriptorImageInfo *images)
 {
-    const VkDescriptorImageInfo image = {sampler, view, VK_IMAGE_LAYOUT_GENERAL};
     const VkWriteDescriptorSet write = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
                                         .dstSet = textures->set,
-                                        .dstArrayElement = number,
-                                        .descriptorCount = 1,
+                                        .dstBinding = (uint32_t)shape,
+                                        .dstArrayElement = first,
+                                        .descriptorCount = n,
                                         .descriptorType = VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER,
-                                        .pImageInfo = &image};
+                                        .pImageInfo = images};
 
     device->vk.vkUpdateDescriptorSets(device->handle, 1, &write, 0, NULL);
+}
+
+static void write_descriptor(const struct ct_vk_textures *textures, struct ct_backend_device *device, enum ptx2spv_image_shape shape,
+                             uint32_t number, VkSampler sampler, VkImageView view)
+{
+    const VkDescriptorImageInfo image = {sampler, view, VK_IMAGE_LAYOUT_GENERAL};
+
+    write_descriptors(textures, device, shape, number, 1, &image);
 }
 
 /* ---- samplers ---- */
@@ -291,17 +360,22 @@ static VkSamplerAddressMode vulkan_address(enum ptx2spv_texture_address address)
     return modes[address];
 }
 
-/* Below N_SAMPLERS, and different for different samplers. */
-static uint32_t sampler_key(const struct ct_sampled_request *request)
+/* What samplers are told apart by. */
+static struct sampler_key key_of(const struct ct_sampled_request *request)
 {
-    const bool of_integers = is_integer(request->texel) && !request->normalized_values;
+    const bool has_levels = request->n_levels > 1, of_integers = is_integer(request->texel) && !request->normalized_values;
 
-    return request->linear | (uint32_t)request->normalized_coordinates << 1 | (uint32_t)of_integers << 2 |
-           (uint32_t)request->address[0] << 3 | (uint32_t)request->address[1] << 5;
+    return (struct sampler_key){
+        .flags = request->linear | (uint32_t)request->normalized_coordinates << 1 | (uint32_t)of_integers << 2 |
+                 (uint32_t)(has_levels && request->linear_levels) << 3,
+        .address = (uint32_t)request->address[0] | (uint32_t)request->address[1] << 2 | (uint32_t)request->address[2] << 4,
+        .min_level = has_levels ? request->min_level : 0,
+        .max_level = has_levels ? request->max_level : 0,
+    };
 }
 
-static CUresult find_sampler_locked(struct ct_vk_textures *textures, struct ct_backend_device *device,
-                                    const struct ct_sampled_request *request, VkSampler *out)
+static CUresult create_sampler(struct ct_backend_device *device, const struct sampler_key *key, const struct ct_sampled_request *request,
+                               VkSampler *out)
 {
     const bool of_integers = is_integer(request->texel) && !request->normalized_values;
     const VkFilter filter = request->linear ? VK_FILTER_LINEAR : VK_FILTER_NEAREST;
@@ -309,23 +383,41 @@ static CUresult find_sampler_locked(struct ct_vk_textures *textures, struct ct_b
         .sType = VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO,
         .magFilter = filter,
         .minFilter = filter,
-        .mipmapMode = VK_SAMPLER_MIPMAP_MODE_NEAREST,
+        .mipmapMode = request->n_levels > 1 && request->linear_levels ? VK_SAMPLER_MIPMAP_MODE_LINEAR : VK_SAMPLER_MIPMAP_MODE_NEAREST,
         .addressModeU = vulkan_address(request->address[0]),
         .addressModeV = vulkan_address(request->address[1]),
-        .addressModeW = VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_EDGE,
+        .addressModeW = vulkan_address(request->address[2]),
         .borderColor = of_integers ? VK_BORDER_COLOR_INT_TRANSPARENT_BLACK : VK_BORDER_COLOR_FLOAT_TRANSPARENT_BLACK,
         .unnormalizedCoordinates = !request->normalized_coordinates,
+        .minLod = key->min_level,
+        .maxLod = key->max_level,
     };
-    VkSampler *sampler = &textures->samplers[sampler_key(request)];
-    CUresult r = CUDA_SUCCESS;
 
-    if (!*sampler)
-        r = ct_vk_result(device->vk.vkCreateSampler(device->handle, &info, NULL, sampler), "vkCreateSampler");
-    *out = *sampler;
-    return r;
+    return ct_vk_result(device->vk.vkCreateSampler(device->handle, &info, NULL, out), "vkCreateSampler");
 }
 
-#define EMPTY_SAMPLER (1u << 1) /* the key of the one for the empty image: point, normalized coordinates */
+static bool are_same(const struct sampler_key *a, const struct sampler_key *b)
+{
+    return a->flags == b->flags && a->address == b->address && a->min_level == b->min_level && a->max_level == b->max_level;
+}
+
+static CUresult find_sampler_locked(struct ct_vk_textures *textures, struct ct_backend_device *device,
+                                    const struct ct_sampled_request *request, VkSampler *out)
+{
+    const struct sampler_key key = key_of(request);
+    CUresult r;
+
+    for (uint32_t i = 0; i < textures->n_samplers; i++)
+        if (are_same(&textures->samplers[i].key, &key)) {
+            *out = textures->samplers[i].handle;
+            return CUDA_SUCCESS;
+        }
+    if (textures->n_samplers == N_SAMPLERS)
+        return REFUSE("textures that are images have %d different samplers", N_SAMPLERS);
+    if ((r = create_sampler(device, &key, request, out)) == CUDA_SUCCESS)
+        textures->samplers[textures->n_samplers++] = (struct sampler){key, *out};
+    return r;
+}
 
 /* ---- creation of all this ---- */
 
@@ -333,48 +425,67 @@ static void destroy(struct ct_vk_textures *textures, struct ct_backend_device *d
 {
     if (textures->pool)
         device->vk.vkDestroyDescriptorPool(device->handle, textures->pool, NULL);
-    for (uint32_t i = 0; i < N_SAMPLERS; i++)
-        if (textures->samplers[i])
-            device->vk.vkDestroySampler(device->handle, textures->samplers[i], NULL);
-    if (textures->empty_view)
-        device->vk.vkDestroyImageView(device->handle, textures->empty_view, NULL);
-    ct_vk_image_destroy(textures->empty);
+    for (uint32_t i = 0; i < textures->n_samplers; i++)
+        device->vk.vkDestroySampler(device->handle, textures->samplers[i].handle, NULL);
+    for (uint32_t i = 0; i < PTX2SPV_IMAGE_SHAPES; i++) {
+        if (textures->empty_views[i])
+            device->vk.vkDestroyImageView(device->handle, textures->empty_views[i], NULL);
+        ct_vk_image_destroy(textures->empty[i]);
+    }
     if (textures->queue)
         ct_vk_queue_destroy(textures->queue);
     ct_mutex_finish(&textures->lock);
     free(textures);
 }
 
-/* An image whose channels are all 0, in every descriptor. */
-static CUresult fill_with_empty(struct ct_vk_textures *textures, struct ct_backend_device *device)
+#define PART 256u /* of the descriptors, which are written together */
+
+/* Every descriptor of a shape gets an image whose channels are all 0. */
+static CUresult create_empty(struct ct_vk_textures *textures, struct ct_backend_device *device, enum ptx2spv_image_shape shape)
 {
-    static const struct ct_image_request one = {.memory = CT_IMAGE_OWN,
-                                                .format = CU_AD_FORMAT_FLOAT,
-                                                .channels = 1,
-                                                .texel_bytes = 4,
-                                                .shape = CT_IMAGE_2D,
-                                                .width = 1,
-                                                .height = 1,
-                                                .depth = 1,
-                                                .layers = 1,
-                                                .levels = 1};
-    static const struct ct_sampled_request point = {.texel = PTX2SPV_TEXEL_F32, .normalized_coordinates = true};
+    static const enum ct_image_shape shapes[] = {
+        [PTX2SPV_IMAGE_PLANE] = CT_IMAGE_2D, [PTX2SPV_IMAGE_LAYERS] = CT_IMAGE_2D, [PTX2SPV_IMAGE_VOLUME] = CT_IMAGE_3D};
+    const struct ct_image_request one = {.memory = CT_IMAGE_OWN,
+                                         .format = CU_AD_FORMAT_FLOAT,
+                                         .channels = 1,
+                                         .texel_bytes = 4,
+                                         .shape = shapes[shape],
+                                         .width = 1,
+                                         .height = 1,
+                                         .depth = 1,
+                                         .layers = 1,
+                                         .levels = 1};
+    const struct ct_sampled_request point = {
+        .extent = {.shape = shape}, .n_levels = 1, .n_layers = 1, .texel = PTX2SPV_TEXEL_F32, .normalized_coordinates = true};
+    VkDescriptorImageInfo images[PART];
     VkSampler sampler;
-    CUresult r = ct_vk_image_create(device, &one, &textures->empty);
+    CUresult r = ct_vk_image_create(device, &one, &textures->empty[shape]);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = create_view(device, ((struct ct_vk_image *)textures->empty)->handle, VK_FORMAT_R32_SFLOAT, 0, &textures->empty_view);
+    r = create_view(device, ((struct ct_vk_image *)textures->empty[shape])->handle, VK_FORMAT_R32_SFLOAT, &point,
+                    &textures->empty_views[shape]);
     if (r != CUDA_SUCCESS)
         return r;
     ct_mutex_lock(&textures->lock);
     r = find_sampler_locked(textures, device, &point, &sampler);
-    for (uint32_t i = 0; i < PTX2SPV_IMAGE_DESCRIPTORS && r == CUDA_SUCCESS; i++) {
-        write_descriptor(textures, device, i, sampler, textures->empty_view);
-        textures->free[i] = (uint16_t)i;
-    }
-    textures->n_free = PTX2SPV_IMAGE_DESCRIPTORS;
+    for (size_t i = 0; i < PART && r == CUDA_SUCCESS; i++)
+        images[i] = (VkDescriptorImageInfo){sampler, textures->empty_views[shape], VK_IMAGE_LAYOUT_GENERAL};
+    for (uint32_t i = 0; i < PTX2SPV_IMAGE_DESCRIPTORS && r == CUDA_SUCCESS; i += PART)
+        write_descriptors(textures, device, shape, i, PART, images);
     ct_mutex_unlock(&textures->lock);
+    return r;
+}
+
+static CUresult fill_with_empty(struct ct_vk_textures *textures, struct ct_backend_device *device)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (int shape = 0; shape < PTX2SPV_IMAGE_SHAPES && r == CUDA_SUCCESS; shape++)
+        r = create_empty(textures, device, (enum ptx2spv_image_shape)shape);
+    for (uint32_t i = 0; i < PTX2SPV_IMAGE_DESCRIPTORS; i++)
+        textures->free[i] = (uint16_t)i;
+    textures->n_free = PTX2SPV_IMAGE_DESCRIPTORS;
     return r;
 }
 
@@ -504,7 +615,8 @@ static void give_back_locked(struct ct_vk_textures *textures, const struct ct_sa
 {
     const uint32_t last = (textures->first_free + textures->n_free++) % PTX2SPV_IMAGE_DESCRIPTORS;
 
-    write_descriptor(textures, sampled->device, sampled->descriptor, textures->samplers[EMPTY_SAMPLER], textures->empty_view);
+    write_descriptor(textures, sampled->device, sampled->shape, sampled->descriptor, textures->samplers[0].handle,
+                     textures->empty_views[sampled->shape]);
     textures->free[last] = (uint16_t)sampled->descriptor;
 }
 
@@ -542,7 +654,7 @@ static CUresult give_descriptor(struct ct_vk_textures *textures, struct ct_sampl
         sampled->has_descriptor = true;
         textures->first_free = (textures->first_free + 1) % PTX2SPV_IMAGE_DESCRIPTORS;
         textures->n_free--;
-        write_descriptor(textures, device, sampled->descriptor, sampler, sampled->view);
+        write_descriptor(textures, device, sampled->shape, sampled->descriptor, sampler, sampled->view);
     }
     ct_mutex_unlock(&textures->lock);
     return r;
@@ -550,13 +662,13 @@ static CUresult give_descriptor(struct ct_vk_textures *textures, struct ct_sampl
 
 static CUresult make(struct ct_sampled *sampled, struct ct_vk_textures *textures, const struct ct_sampled_request *request)
 {
-    const VkFormat format = format_of(request->texel, request->normalized_values, request->channels);
+    const VkFormat format = format_of_request(request);
     CUresult r;
 
     if (format == VK_FORMAT_UNDEFINED)
         return REFUSE("no images have texels of type %d", (int)request->texel);
     if ((r = create_image(sampled, request, format)) != CUDA_SUCCESS ||
-        (r = create_view(sampled->device, sampled->image, format, request->channels, &sampled->view)) != CUDA_SUCCESS ||
+        (r = create_view(sampled->device, sampled->image, format, request, &sampled->view)) != CUDA_SUCCESS ||
         (r = to_general_layout(textures, sampled)) != CUDA_SUCCESS)
         return r;
     return give_descriptor(textures, sampled, request);
@@ -592,6 +704,7 @@ CUresult ct_vk_sampled_create(struct ct_backend_device *device, const struct ct_
     if (!(sampled = calloc(1, sizeof *sampled)))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the image of a texture");
     sampled->device = device;
+    sampled->shape = request->extent.shape;
     r = make(sampled, textures, request);
     if (r == CUDA_ERROR_NOT_READY) { /* its image is in use */
         ct_vk_sampled_destroy(sampled);

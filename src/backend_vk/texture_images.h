@@ -14,8 +14,8 @@ CUresult ct_vk_textures_set(struct ct_backend_device *device, VkDescriptorSet *o
 /* Frees what destroyed textures had, if the device is idle: their handles then lead to zeros, and not to memory that is freed next. */
 void ct_vk_textures_reclaim(struct ct_backend_device *device);
 
-CUresult ct_vk_sampled_layout(struct ct_backend_device *device, uint32_t texel_bytes, uint32_t width, uint32_t height,
-                              uint64_t *out_row_bytes, uint64_t *out_bytes);
+CUresult ct_vk_sampled_layout(struct ct_backend_device *device, uint32_t texel_bytes, const struct ct_sampled_extent *extent,
+                              struct ct_sampled_layout *out);
 CUresult ct_vk_sampled_create(struct ct_backend_device *device, const struct ct_sampled_request *request, struct ct_sampled **out,
                               uint32_t *out_descriptor);
 void ct_vk_sampled_destroy(struct ct_sampled *sampled);

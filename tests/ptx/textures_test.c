@@ -138,8 +138,8 @@ static const struct {
     {"3d", "{f0,f1,f2,f2}", "{r0,r1,r2,r2}", "{f1,f2,f3,f3}", "{r4,r5,7,7}", 0, 0, 1, 1},
     {"a1d", "{r0,f0}", "{r0,r1}", "{f1}", "{-8}", 0, 1, 1, 0},
     {"a2d", "{r0,f0,f1,f1}", "{r0,r1,r2,r2}", "{f1,f2}", "{r4,r5}", 1, 1, 1, 0},
-    {"cube", "{f0,f1,f2,f2}", NULL, NULL, NULL, 1, 1, 0, 0},
-    {"acube", "{r0,f0,f1,f2}", NULL, NULL, NULL, 1, 1, 0, 0},
+    {"cube", "{f0,f1,f2,f2}", NULL, "{f1,f2,f3,f3}", NULL, 1, 1, 0, 0},
+    {"acube", "{r0,f0,f1,f2}", NULL, "{f1,f2,f3,f3}", NULL, 1, 1, 0, 0},
 };
 #define N_GEOMETRIES (sizeof geometries / sizeof *geometries)
 
@@ -313,7 +313,6 @@ static void other_forms_are_refused(void **state)
 {
     static const char *const unsupported[] = {
         "tex.grad.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}],{f0,f1},{f0,f1};", /* derivatives at integer coordinates */
-        "tex.grad.cube.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f3}],{f0,f1,f2,f3},{f0,f1,f2,f3};",
         "istypep.texref p,d1;",
     };
 
@@ -344,7 +343,7 @@ static void other_words_are_refused(void **state)
 }
 
 /* Only kernels with instructions that may read an image have descriptors, and only where the device has them. */
-static void planes_may_be_images(void **state)
+static void fetches_may_read_images(void **state)
 {
     static const struct {
         const char *instruction;
@@ -362,7 +361,18 @@ static void planes_may_be_images(void **state)
         {"setp.eq.u32 p,r0,3;@p add.u64 d1,d1,8;tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", true, true},
         {"tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}],{r4,r5};", false, false},
         {"tex.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}];", false, false},
-        {"tex.3d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f2}];", false, false},
+        {"tex.1d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0}];", true, false},
+        {"tex.3d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f2}];", true, false},
+        {"tex.level.3d.v4.u32.f32 {r0,r1,r2,r3},[d1,{f0,f1,f2,f2}],f3;", true, false},
+        {"tex.a1d.v4.s32.f32 {r0,r1,r2,r3},[d1,{r0,f0}];", true, false},
+        {"tex.grad.a2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{r0,f0,f1,f1}],{f1,f2},{f2,f3};", true, false},
+        {"tex.cube.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f2}];", true, false},
+        {"tex.acube.v4.f16.f32 {h0,h1,h2,h3},[d1,{r0,f0,f1,f2}];", true, false},
+        {"tex.level.acube.v4.f32.f32 {f0,f1,f2,f3},[d1,{r0,f0,f1,f2}],f3;", true, false},
+        {"ld.global.u64 d2,[d0];tex.3d.v4.f32.f32 {f0,f1,f2,f3},[d2,{f0,f1,f2,f2}];", true, true},
+        {"ld.global.u64 d2,[d0];tex.acube.v4.f32.f32 {f0,f1,f2,f3},[d2,{r0,f0,f1,f2}];", true, true},
+        {"tex.3d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1,r2,r2}];", false, false},
+        {"tld4.r.cube.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1,f2,f2}];", false, false},
         {"tld4.r.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{f0,f1}];", false, false},
         {"txq.width.b32 r0,[d1];", false, false},
     };
@@ -398,7 +408,7 @@ int main(void)
         cmocka_unit_test(textures_compile),         cmocka_unit_test(optional_operands_compile), cmocka_unit_test(halves_compile),
         cmocka_unit_test(samples_compile),          cmocka_unit_test(other_words_are_refused),   cmocka_unit_test(surfaces_compile),
         cmocka_unit_test(queries_compile),          cmocka_unit_test(references_compile),        cmocka_unit_test(other_forms_are_refused),
-        cmocka_unit_test(bad_operands_are_invalid), cmocka_unit_test(planes_may_be_images),
+        cmocka_unit_test(bad_operands_are_invalid), cmocka_unit_test(fetches_may_read_images),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,17 +110,23 @@ static inline int textures_tear_down(void **state)
 }
 
 /* Fetches at n places; each result has four words. */
-static inline void fetch(const char *kernel, unsigned long long object, const struct place *places, uint32_t n, uint32_t *results)
+static inline void fetch_by(CUmodule module, const char *kernel, unsigned long long object, const struct place *places, uint32_t n,
+                            uint32_t *results)
 {
     void *parameters[] = {&object, &texture_places, &texture_results, &n};
     CUfunction function;
 
     assert_true(n <= PLACES_MAX);
-    ok(cuModuleGetFunction(&function, texture_module, kernel));
+    ok(cuModuleGetFunction(&function, module, kernel));
     ok(cuMemcpyHtoD(texture_places, places, n * sizeof *places));
     ok(cuMemsetD32(texture_results, 0xdeadbeef, n * 4));
     ok(cuLaunchKernel(function, (n + 63) / 64, 1, 1, 64, 1, 1, 0, NULL, parameters, NULL));
     ok(cuMemcpyDtoH(results, texture_results, n * 16));
+}
+
+static inline void fetch(const char *kernel, unsigned long long object, const struct place *places, uint32_t n, uint32_t *results)
+{
+    fetch_by(texture_module, kernel, object, places, n, results);
 }
 
 #endif

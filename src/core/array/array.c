@@ -12,6 +12,7 @@
 
 #include "array_descriptor.h"
 #include "array_layers.h"
+#include "array_mirror.h"
 #include "array_tiles.h"
 #include "core/base/log.h"
 #include "core/stream/context_streams.h"
@@ -36,6 +37,7 @@ static void free_group(struct ct_object *object)
         context->backend->images->destroy(group->image);
     ct_array_tiles_destroy(group->tiles); /* its memory can be freed, since the image that used it is destroyed */
     ct_backing_destroy(context, &group->backing);
+    ct_array_mirror_free(group);
     ct_object_release(&context->object);
     ct_array_layers_free(group);
     free(group);
@@ -87,33 +89,43 @@ static uint64_t level_room(const struct ct_array *array)
     return (level_bytes(array) + LEVEL_ALIGN - 1) & ~(LEVEL_ALIGN - 1);
 }
 
-static uint64_t total_bytes(const struct ct_array_group *group)
+struct ct_sampled_extent ct_array_sampled_extent(const struct ct_array *first, unsigned n_levels)
 {
-    uint64_t bytes = 0;
+    const CUDA_ARRAY3D_DESCRIPTOR *desc = &first->desc;
 
-    for (unsigned i = 0; i < group->n_levels; i++)
-        bytes += level_room(&group->levels[i]);
-    return bytes;
+    return (struct ct_sampled_extent){
+        .shape = desc->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP) ? PTX2SPV_IMAGE_LAYERS
+                 : desc->Depth                                               ? PTX2SPV_IMAGE_VOLUME
+                                                                             : PTX2SPV_IMAGE_PLANE,
+        .width = (uint32_t)desc->Width,
+        .height = desc->Height ? (uint32_t)desc->Height : 1,
+        .slices = (uint32_t)first->slices,
+        .n_levels = n_levels,
+    };
 }
 
-/* Gives a plane the layout of the image that may be its texture (core/texture/texture_image.c). *out_bytes: the size of that image; 0: there
- * is none. */
+/* Gives the levels the layout that they have in the image that may be their texture (core/texture/texture_image.c). *out_bytes: the size of
+ * that image; 0: there is none. */
 static void take_image_layout(struct ct_array_group *group, uint64_t *out_bytes)
 {
     const struct ct_context *context = group->context;
-    struct ct_array *array = &group->levels[0];
-    struct ct_texels *texels = &array->texels;
-    uint64_t row_bytes, bytes;
+    const uint32_t texel_bytes = group->levels[0].texels.texel_bytes;
+    const struct ct_sampled_extent extent = ct_array_sampled_extent(&group->levels[0], group->n_levels);
+    struct ct_sampled_layout layout;
 
     *out_bytes = 0;
-    if (!context->device->info.target.sampled_images || group->is_mipmapped || texels->shape != CT_IMAGE_2D || array->desc.Depth ||
-        context->backend->images->sampled_layout(context->backend_device, texels->texel_bytes, (uint32_t)array->desc.Width,
-                                                 (uint32_t)array->desc.Height, &row_bytes, &bytes) != CUDA_SUCCESS ||
-        row_bytes % texels->texel_bytes)
+    if (!context->device->info.target.sampled_images ||
+        context->backend->images->sampled_layout(context->backend_device, texel_bytes, &extent, &layout) != CUDA_SUCCESS)
         return;
-    texels->row_bytes = row_bytes;
-    texels->slice_bytes = row_bytes * array->desc.Height;
-    *out_bytes = bytes;
+    for (unsigned i = 0; i < group->n_levels; i++)
+        if (layout.levels[i].row_bytes % texel_bytes || layout.levels[i].slice_bytes % layout.levels[i].row_bytes)
+            return;
+    for (unsigned i = 0; i < group->n_levels; i++) {
+        group->levels[i].base.offset = layout.levels[i].offset;
+        group->levels[i].texels.row_bytes = layout.levels[i].row_bytes;
+        group->levels[i].texels.slice_bytes = layout.levels[i].slice_bytes;
+    }
+    *out_bytes = layout.size_bytes;
 }
 
 static CUresult make_image(struct ct_array_group *group, const struct ct_image_request *request)
@@ -126,21 +138,32 @@ static CUresult make_image(struct ct_array_group *group, const struct ct_image_r
     return r;
 }
 
+/* One level after another. */
+static void take_plain_layout(struct ct_array_group *group, uint64_t *out_bytes)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < group->n_levels; i++) {
+        group->levels[i].base.offset = bytes;
+        bytes += level_room(&group->levels[i]);
+    }
+    *out_bytes = bytes;
+}
+
 static CUresult make_plain(struct ct_array_group *group)
 {
-    uint64_t offset = 0, image_bytes, bytes;
+    uint64_t bytes;
     CUresult r;
 
-    take_image_layout(group, &image_bytes);
-    bytes = total_bytes(group);
-    r = ct_backing_create_device(group->context, bytes > image_bytes ? bytes : image_bytes, LEVEL_ALIGN, &group->backing);
+    take_image_layout(group, &bytes);
+    if (!bytes)
+        take_plain_layout(group, &bytes);
+    r = ct_backing_create_device(group->context, bytes, LEVEL_ALIGN, &group->backing);
     for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++) {
         struct ct_place *base = &group->levels[i].base;
 
         base->memory = group->backing.memory;
-        base->offset = offset;
-        base->host = group->backing.host ? (char *)group->backing.host + offset : NULL;
-        offset += level_room(&group->levels[i]);
+        base->host = group->backing.host ? (char *)group->backing.host + base->offset : NULL;
     }
     return r;
 }
@@ -270,7 +293,7 @@ CUresult ct_array_locate(const struct ct_array *array, const struct ct_array_box
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %llu are not whole elements of an array, which have %u bytes",
                        (unsigned long long)box->width_bytes, (unsigned long long)box->x_bytes, texels->texel_bytes);
     if (!is_within(box->x_bytes, box->width_bytes, array->desc.Width * texels->texel_bytes) ||
-        !is_within(box->y, box->height, texels->slice_bytes / texels->row_bytes) || !is_within(box->z, box->depth, array->slices))
+        !is_within(box->y, box->height, array->desc.Height ? array->desc.Height : 1) || !is_within(box->z, box->depth, array->slices))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy exceeds an array of %zu x %zu x %zu", array->desc.Width, array->desc.Height,
                        array->desc.Depth);
     offset = box->z * texels->slice_bytes + box->y * texels->row_bytes + box->x_bytes;
@@ -318,6 +341,7 @@ void ct_arrays_destroy_all(struct ct_context *context)
 {
     while (context->arrays) /* no other thread can change the list any more */
         (void)destroy(context->arrays, ct_object_orphan);
+    ct_array_mirrors_destroy(context);
 }
 
 /* ---- mipmapped arrays ---- */

@@ -6,17 +6,19 @@
 #include "array.h"
 #include "core/backing/memory_backing.h"
 
+struct ct_array_mirror;
 struct ct_array_tiles;
 
 struct ct_array_group {
-    struct ct_object object;             /* it has a handle only if it is a mipmapped array */
-    struct ct_context *context;          /* a reference, which keeps the struct alive */
-    struct ct_array_group *next, **link; /* in the context's list; link NULL: in none. Guarded by context->lock */
-    struct ct_texel_image *image;        /* opaque images, or NULL */
-    struct ct_backing backing;           /* plain memory, or only the budget that an image is charged */
-    struct ct_array_tiles *tiles;        /* of an image whose memory is bound later, otherwise NULL */
-    struct ct_array *layers;             /* by level and layer, or NULL; guarded by context->lock: array_layers.c */
-    bool is_mipmapped, of_resource;      /* of_resource: of a graphics resource, with which it is destroyed; constant once it is known */
+    struct ct_object object;                  /* it has a handle only if it is a mipmapped array */
+    struct ct_context *context;               /* a reference, which keeps the struct alive */
+    struct ct_array_group *next, **link;      /* in the context's list; link NULL: in none. Guarded by context->lock */
+    struct ct_texel_image *image;             /* opaque images, or NULL */
+    struct ct_backing backing;                /* plain memory, or only the budget that an image is charged */
+    struct ct_array_tiles *tiles;             /* of an image whose memory is bound later, otherwise NULL */
+    _Atomic(struct ct_array_mirror *) mirror; /* of an image, or NULL: array_mirror.c */
+    struct ct_array *layers;                  /* by level and layer, or NULL; guarded by context->lock: array_layers.c */
+    bool is_mipmapped, of_resource; /* of_resource: of a graphics resource, with which it is destroyed; constant once it is known */
     unsigned n_levels;
     struct ct_array levels[];
 };
@@ -24,5 +26,8 @@ struct ct_array_group {
 /* Looks up the group of a mipmapped array's handle, with a reference to its context; release releases both. INVALID_HANDLE. */
 CUresult ct_array_group_lookup(CUmipmappedArray handle, struct ct_array_group **out);
 void ct_array_group_release(struct ct_array_group *group);
+
+/* The extent of the image that may be a texture of so many levels, from this one on. */
+struct ct_sampled_extent ct_array_sampled_extent(const struct ct_array *first, unsigned n_levels);
 
 #endif

@@ -103,6 +103,11 @@ static void set_locked(struct ct_array_tiles *tiles, uint64_t tile, struct ct_al
     drop_locked(old);
 }
 
+bool ct_array_tiles_are_optional(const struct ct_array_tiles *tiles)
+{
+    return tiles->source == CT_IMAGE_SPARSE;
+}
+
 void ct_array_tiles_destroy(struct ct_array_tiles *tiles)
 {
     if (!tiles)

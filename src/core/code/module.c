@@ -102,7 +102,7 @@ static CUresult connect_system(struct ct_module *module, const struct ptx2spv_im
     } parts[] = {
         {PTX2SPV_PRINT_VARIABLE, ct_print_prepare, &module->prints},
         {PTX2SPV_HEAP_VARIABLE, ct_heap_prepare, &module->allocates},
-        {PTX2SPV_TEXTURES_VARIABLE, ct_textures_prepare, NULL},
+        {PTX2SPV_TEXTURES_VARIABLE, ct_textures_prepare, &module->has_textures},
     };
     CUresult r = CUDA_SUCCESS;
 
@@ -116,8 +116,7 @@ static CUresult connect_system(struct ct_module *module, const struct ptx2spv_im
             r = parts[k].prepare(module->context, &address);
             if (r == CUDA_SUCCESS)
                 memcpy(byte_at(image, pieces, variable->offset), &address, sizeof address);
-            if (parts[k].is_used)
-                *parts[k].is_used = true;
+            *parts[k].is_used = true;
         }
     }
     return r;

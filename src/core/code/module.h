@@ -31,6 +31,7 @@ struct ct_module {
     uint64_t managed_address;      /* of the managed variables, which belong to the code; 0: none */
     uint64_t constant_bytes;
     bool prints, allocates;                         /* has kernels that may call printf, or malloc and free */
+    bool has_textures;                              /* has kernels that may access textures and surfaces */
     struct ct_mutex lock;                           /* also guards the compilation states of the functions */
     pthread_cond_t compiled;                        /* signals that a compilation succeeded or failed, and that `n_ahead` became 0 */
     unsigned n_ahead;                               /* threads that compile its kernels ahead at the moment; guarded by `lock` */

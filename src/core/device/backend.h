@@ -251,15 +251,29 @@ struct ct_copy_region { /* in bytes: `slices` slices of `rows` rows of `row_byte
     uint64_t slices, dst_slice, src_slice;
 };
 
-/* A texture that kernels read through an image (PTX2SPV_IMAGE_DESCRIPTORS) over rows of texels in plain memory. */
+/* Textures that kernels read through images (PTX2SPV_IMAGE_DESCRIPTORS), over texels in plain memory. */
+struct ct_sampled_extent {
+    enum ptx2spv_image_shape shape;
+    uint32_t width, height, slices; /* of the first level; slices: of a volume, or layers */
+    uint32_t n_levels;
+};
+struct ct_sampled_layout {
+    uint64_t size_bytes;
+    struct {
+        uint64_t offset, row_bytes, slice_bytes;
+    } levels[PTX2SPV_TEXTURE_LEVELS];
+};
 struct ct_sampled_request {
     struct ct_memory *memory; /* without texels */
-    uint64_t offset, row_bytes;
-    uint32_t width, height;
+    uint64_t offset;          /* of what the layout describes, whose size_bytes has no meaning */
+    struct ct_sampled_extent extent;
+    struct ct_sampled_layout layout;
+    uint32_t first_level, n_levels, first_layer, n_layers; /* those that the texture has */
     enum ptx2spv_texel texel;
     uint32_t channels, texel_bytes;
-    bool normalized_values, normalized_coordinates, linear; /* as enum ptx2spv_texture_flag */
-    enum ptx2spv_texture_address address[2];                /* BORDER: its colour is 0 */
+    bool normalized_values, normalized_coordinates, srgb, linear, linear_levels; /* as enum ptx2spv_texture_flag */
+    enum ptx2spv_texture_address address[3];                                     /* BORDER: its colour is 0 */
+    float min_level, max_level;
 };
 struct ct_sampled;
 
@@ -349,10 +363,10 @@ struct ct_image_calls {
     /* Complete on return; no work uses these tiles. NOT_SUPPORTED: this memory cannot be bound to images. */
     CUresult (*bind)(struct ct_texel_image *image, const struct ct_tile_bind *binds, unsigned count);
 
-    /* The next three require target.sampled_images, else they are NULL or not called. The distance of rows and the size that an image of
-     * such texels has. NOT_SUPPORTED: there are no such images. */
-    CUresult (*sampled_layout)(struct ct_backend_device *device, uint32_t texel_bytes, uint32_t width, uint32_t height,
-                               uint64_t *out_row_bytes, uint64_t *out_bytes);
+    /* The next three require target.sampled_images, else they are NULL or not called. Where the levels of an image of such texels are.
+     * NOT_SUPPORTED: there are no such images. */
+    CUresult (*sampled_layout)(struct ct_backend_device *device, uint32_t texel_bytes, const struct ct_sampled_extent *extent,
+                               struct ct_sampled_layout *out);
     /* *out_descriptor: its number. NOT_SUPPORTED: the device has no image of this kind over this memory. */
     CUresult (*sampled_create)(struct ct_backend_device *device, const struct ct_sampled_request *request, struct ct_sampled **out,
                                uint32_t *out_descriptor);

@@ -93,6 +93,7 @@ struct ct_context {
     _Atomic(struct ct_context_local *) locals;                /* context_local.c */
     _Atomic(struct ct_heap *) heap;                           /* heap.c; NULL until a module that allocates is loaded */
     _Atomic(struct ct_texture_table *) textures;              /* texture_table.c; NULL until it is needed */
+    _Atomic(struct ct_array_mirrors *) mirrors;               /* array_mirror.c; NULL until one exists */
     _Atomic(struct ct_print *) print;                         /* print.c; NULL until a module that prints is loaded */
     _Atomic(struct ct_recorded_slots *) recorded_slots;       /* graph/recorded_slots.c; NULL until a recording needs them */
     void (*_Atomic flush_prints)(struct ct_context *context); /* writes their output; NULL: no kernel prints */

@@ -125,15 +125,23 @@ void ct_graphics_contents_finish(struct ct_graphics_contents *contents, const st
 
 /* ---- buffers ---- */
 
-/* Copies between the memory of CUDA, in plan->dst, and `other`, in the order of the stream. The call waits for copies to the host. */
-static CUresult copy(struct ct_stream *stream, struct ct_copy *plan, enum ct_graphics_direction direction, const struct ct_place *other)
+/* Copies between the memory of CUDA, in plan->dst with its pitches, and `other`, in the order of the stream. The call waits for copies to the host. */
+static CUresult copy(struct ct_stream *stream, const struct ct_copy *plan, enum ct_graphics_direction direction,
+                     const struct ct_place *other)
 {
-    const struct ct_place device = plan->dst;
-    struct ct_copy_command command = {.mode = direction == CT_GRAPHICS_TO_CUDA ? CT_COPY_ASYNC : CT_COPY_SYNC};
+    struct ct_copy_command command = {.mode = direction == CT_GRAPHICS_TO_CUDA ? CT_COPY_ASYNC : CT_COPY_SYNC, .copy = *plan};
+    struct ct_copy *copy = &command.copy;
 
-    plan->src = direction == CT_GRAPHICS_TO_CUDA ? *other : device;
-    plan->dst = direction == CT_GRAPHICS_TO_CUDA ? device : *other;
-    command.copy = *plan;
+    if (direction == CT_GRAPHICS_TO_CUDA) {
+        copy->src = *other;
+    } else {
+        copy->src = plan->dst;
+        copy->src_pitch = plan->dst_pitch;
+        copy->src_slice = plan->dst_slice;
+        copy->dst = *other;
+        copy->dst_pitch = plan->src_pitch;
+        copy->dst_slice = plan->src_slice;
+    }
     return ct_copy_execute(stream, &command);
 }
 
@@ -204,22 +212,31 @@ struct level {
     unsigned number;
 };
 
+/* OpenGL's rows have no padding. */
+static uint64_t row_bytes(const struct level *level)
+{
+    return level->array->desc.Width * level->array->texels.texel_bytes;
+}
+
+static uint64_t row_count(const struct level *level)
+{
+    return level->array->desc.Height ? level->array->desc.Height : 1;
+}
+
 static uint64_t level_bytes(const struct level *level)
 {
-    return level->array->texels.slice_bytes * level->array->slices;
+    return row_bytes(level) * row_count(level) * level->array->slices;
 }
 
 static CUresult copy_level(struct ct_stream *stream, const struct level *level, enum ct_graphics_direction direction,
                            const struct ct_place *other)
 {
-    const struct ct_texels *texels = &level->array->texels;
-    const uint64_t rows = texels->slice_bytes / texels->row_bytes;
-    const struct ct_array_box box = {.width_bytes = texels->row_bytes, .height = rows, .depth = level->array->slices};
-    struct ct_copy plan = {.row_bytes = texels->row_bytes, .rows = rows, .slices = level->array->slices};
+    const struct ct_array_box box = {.width_bytes = row_bytes(level), .height = row_count(level), .depth = level->array->slices};
+    struct ct_copy plan = {.row_bytes = box.width_bytes, .rows = box.height, .slices = box.depth};
     CUresult r = ct_array_locate(level->array, &box, &plan.dst, &plan.dst_pitch, &plan.dst_slice);
 
-    plan.src_pitch = texels->row_bytes; /* the same on both sides */
-    plan.src_slice = texels->slice_bytes;
+    plan.src_pitch = plan.row_bytes;
+    plan.src_slice = plan.row_bytes * plan.rows;
     return r == CUDA_SUCCESS ? copy(stream, &plan, direction, other) : r;
 }
 

@@ -2,6 +2,7 @@
 /* Kernel launches: checks (in the native driver's order where it is known), parameters, and recording. */
 #include "launch.h"
 
+#include "core/array/array_mirror.h"
 #include "core/base/config.h"
 #include "core/device/device.h"
 #include "core/base/float_environment.h"
@@ -384,6 +385,24 @@ static CUresult record_command(struct ct_stream *stream, const struct ct_launch_
     return r;
 }
 
+static bool needs_mirrors(const struct ct_launch_command *command)
+{
+    const struct ct_module *module = command->function->module;
+
+    return module->has_textures && ct_array_mirrors_exist(module->context);
+}
+
+static CUresult record_with_mirrors(struct ct_stream *stream, const struct ct_launch_command *command)
+{
+    CUresult r = ct_array_mirrors_begin(stream), r_end;
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = record_command(stream, command);
+    r_end = ct_array_mirrors_end(stream);
+    return r == CUDA_SUCCESS ? r_end : r;
+}
+
 CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_command *command)
 {
     const struct ct_function *function = command->function;
@@ -399,7 +418,7 @@ CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_comm
     if (function->module->allocates)
         ct_heap_note_launch(stream->context);
     ct_float_environment_enter(&before); /* as in ct_launch_command_init */
-    r = record_command(stream, command);
+    r = needs_mirrors(command) ? record_with_mirrors(stream, command) : record_command(stream, command);
     ct_float_environment_restore(&before);
     return r;
 }
@@ -416,7 +435,7 @@ bool ct_launch_is_recordable(const struct ct_launch_command *command, const stru
 {
     /* the parameters of a recording stay the same, but each launch has a number of its own */
     return command->function->module->context == context && command->variant && !command->runs->info.number_param_offset &&
-           fits_into_a_recording(&command->shape);
+           fits_into_a_recording(&command->shape) && !needs_mirrors(command);
 }
 
 CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay.h"
 
+#include "core/array/array_mirror.h"
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
 #include "core/code/heap.h"
@@ -25,6 +26,16 @@ static void note_launches(struct ct_context *context, const struct ct_replay *re
     }
     if (allocate)
         ct_heap_note_launch(context);
+}
+
+/* Whether mirrors of arrays have come into existence since the launches were recorded: they are copied before and after single launches. */
+static bool needs_mirrors(struct ct_context *context, const struct ct_replay *replay)
+{
+    bool has_textures = false;
+
+    for (unsigned i = 0; i < replay->n_modules; i++)
+        has_textures |= replay->modules[i]->has_textures;
+    return has_textures && ct_array_mirrors_exist(context);
 }
 
 static CUresult check_modules(const struct ct_replay *replay)
@@ -55,6 +66,8 @@ CUresult ct_replay_execute(struct ct_stream *stream, const struct ct_replay *rep
     struct ct_float_environment before;
     CUresult r;
 
+    if (needs_mirrors(stream->context, replay))
+        return CUDA_ERROR_NOT_READY;
     note_launches(stream->context, replay);
     ct_float_environment_enter(&before); /* a driver may start threads */
     r = record(stream, replay);

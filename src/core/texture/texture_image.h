@@ -6,8 +6,8 @@
 #include "texture_table.h"
 
 /* Gives an object an image if the device then fetches what CUDA documents (CUTTLE_TEXTURES); otherwise it stays without one, and generated code
- * reads it by its record. */
-void ct_texture_image_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, const struct ptx2spv_texture *record,
-                             struct ct_texture *object);
+ * reads it by its record. The view is one of an array, or NULL. */
+void ct_texture_image_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, const CUDA_RESOURCE_VIEW_DESC *view,
+                             const struct ptx2spv_texture *record, struct ct_texture *object);
 
 #endif

@@ -47,7 +47,7 @@ CUresult ct_texture_object_create(struct ct_context *context, const CUDA_RESOURC
         return r;
     if (view)
         object.view = *view;
-    ct_texture_image_create(context, resource, &record, &object);
+    ct_texture_image_create(context, resource, is_array ? view : NULL, &record, &object);
     if ((r = ct_texture_publish(context, &object, &record, out)) != CUDA_SUCCESS && object.image)
         context->backend->images->sampled_destroy(object.image);
     return r;
@@ -61,7 +61,7 @@ CUresult ct_surface_object_create(struct ct_context *context, const CUDA_RESOURC
 
     if (resource->resType != CU_RESOURCE_TYPE_ARRAY)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a surface of resource type %d", (int)resource->resType);
-    if ((r = ct_texture_record_resource(context, resource, &record)) != CUDA_SUCCESS)
+    if ((r = ct_texture_record_surface(context, resource, &record)) != CUDA_SUCCESS)
         return r;
     return ct_texture_publish(context, &object, &record, out);
 }

@@ -2,6 +2,7 @@
 #include "texture_record.h"
 
 #include "core/array/array_group.h"
+#include "core/array/array_mirror.h"
 #include "core/base/log.h"
 #include "core/device/device.h"
 
@@ -81,6 +82,11 @@ static CUresult set_linear(struct ct_context *context, const CUDA_RESOURCE_DESC 
     out->n_levels = 1;
     out->levels[0] =
         (struct ptx2spv_texture_level){resource->res.linear.devPtr, bytes, bytes, (uint32_t)(bytes / out->texel_bytes), 1, 1, 0};
+    if (channel_bytes(out->texel) == sizeof(uint32_t)) {
+        out->linear_texels = resource->res.linear.devPtr;
+        out->linear_width = out->levels[0].width;
+        out->linear_bytes = out->texel_bytes;
+    }
     return CUDA_SUCCESS;
 }
 
@@ -107,18 +113,22 @@ static CUresult set_pitched(struct ct_context *context, const CUDA_RESOURCE_DESC
 
 /* ---- arrays ---- */
 
-static void set_level(const struct ct_array *array, struct ptx2spv_texture_level *out)
+/* Kernels find the texels of an opaque image in its mirror. */
+static CUresult set_level(const struct ct_array *array, enum ct_mirror_use use, struct ptx2spv_texture_level *out)
 {
     const struct ct_texels *texels = &array->texels;
+    uint64_t address = array->group->backing.address + array->base.offset;
+    const CUresult r = array->group->image ? ct_array_mirror(array, use, &address) : CUDA_SUCCESS;
 
     *out = (struct ptx2spv_texture_level){
-        .texels = array->group->backing.address + array->base.offset,
+        .texels = address,
         .row_bytes = texels->row_bytes,
         .slice_bytes = texels->slice_bytes,
         .width = (uint32_t)array->desc.Width,
         .height = array->desc.Height ? (uint32_t)array->desc.Height : 1,
         .depth = (uint32_t)array->slices,
     };
+    return r;
 }
 
 static uint32_t dimensions_of(const CUDA_ARRAY3D_DESCRIPTOR *desc)
@@ -128,7 +138,8 @@ static uint32_t dimensions_of(const CUDA_ARRAY3D_DESCRIPTOR *desc)
     return desc->Depth && !(desc->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) ? 3 : 2;
 }
 
-static CUresult set_levels(struct ct_context *context, const struct ct_array *levels, unsigned n, struct ptx2spv_texture *out)
+static CUresult set_levels(struct ct_context *context, const struct ct_array *levels, unsigned n, enum ct_mirror_use use,
+                           struct ptx2spv_texture *out)
 {
     const CUDA_ARRAY3D_DESCRIPTOR *desc = &levels->desc;
     CUresult r = set_format(desc->Format, desc->NumChannels, out);
@@ -137,27 +148,24 @@ static CUresult set_levels(struct ct_context *context, const struct ct_array *le
         return r;
     if (levels->group->context != context)
         return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the array belongs to another context");
-    if (!levels->group->backing.memory)
-        return ct_fail(
-            CUDA_ERROR_NOT_SUPPORTED,
-            "textures and surfaces of sparse, deferred and imported arrays, and of arrays that OpenGL shares, are not supported");
     out->dimensions = dimensions_of(desc);
     out->flags |= desc->Flags & CUDA_ARRAY3D_CUBEMAP ? PTX2SPV_TEXTURE_CUBE : 0;
     out->flags |= desc->Flags & CUDA_ARRAY3D_LAYERED ? PTX2SPV_TEXTURE_LAYERED : 0;
     out->n_levels = n < PTX2SPV_TEXTURE_LEVELS ? n : PTX2SPV_TEXTURE_LEVELS;
-    for (unsigned i = 0; i < out->n_levels; i++)
-        set_level(&levels[i], &out->levels[i]);
-    return CUDA_SUCCESS;
+    for (unsigned i = 0; i < out->n_levels && r == CUDA_SUCCESS; i++)
+        r = set_level(&levels[i], use, &out->levels[i]);
+    return r;
 }
 
-static CUresult set_array(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
+static CUresult set_array(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, enum ct_mirror_use use,
+                          struct ptx2spv_texture *out)
 {
     struct ct_array *array;
     CUresult r = ct_array_lookup(resource->res.array.hArray, &array);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = set_levels(context, array, 1, out);
+    r = set_levels(context, array, 1, use, out);
     ct_array_release(array);
     return r;
 }
@@ -169,19 +177,20 @@ static CUresult set_mipmap(struct ct_context *context, const CUDA_RESOURCE_DESC 
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = set_levels(context, group->levels, group->n_levels, out);
+    r = set_levels(context, group->levels, group->n_levels, CT_MIRROR_READ, out);
     ct_array_group_release(group);
     return r;
 }
 
-CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
+static CUresult set_resource(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, enum ct_mirror_use use,
+                             struct ptx2spv_texture *out)
 {
     *out = (struct ptx2spv_texture){0};
     if (resource->flags)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a resource, which must be 0", resource->flags);
     switch (resource->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
-        return set_array(context, resource, out);
+        return set_array(context, resource, use, out);
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
         return set_mipmap(context, resource, out);
     case CU_RESOURCE_TYPE_LINEAR:
@@ -191,6 +200,16 @@ CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOU
     default:
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "resource type %d does not exist", (int)resource->resType);
     }
+}
+
+CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
+{
+    return set_resource(context, resource, CT_MIRROR_READ, out);
+}
+
+CUresult ct_texture_record_surface(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
+{
+    return set_resource(context, resource, CT_MIRROR_WRITE, out);
 }
 
 /* ---- views ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The directory and the chunks of records are device memory; a chunk is allocated when its first slot is used, and kept. A handle has the
  * number of its slot and the slot's generation, which kernels compare with the record's, so handles of destroyed objects lead nowhere. The
- * generation of an image has half of the bits of the slot's and says how kernels find the image (enum ptx2spv_image_generation).
+ * generation of an image has the lowest bits of the slot's number and says how kernels find the image (enum ptx2spv_image_generation).
  * The lock guards the slots only: records are written without it, by the thread that owns the slot at that time. */
 #include "texture_table.h"
 
@@ -137,7 +137,7 @@ static bool grow_locked(struct ct_texture_table *table)
 /* Never 0, and for images never below 2^31. */
 static uint32_t generation_of(uint32_t uses, uint32_t image_bits)
 {
-    const uint32_t number = uses & (image_bits ? 0xffff : 0x7fffffff);
+    const uint32_t number = uses & (image_bits ? PTX2SPV_IMAGE_NUMBERS - 1 : 0x7fffffff);
 
     return image_bits | number | (!image_bits && !number);
 }

@@ -3,7 +3,7 @@
  * textures/fetch.cu. A texture's function returns the four channels; a surface's returns an address, or 0 where nothing is accessed, at which
  * the instruction then loads, stores or reduces. */
 #include "build_address.h"
-#include "ptx2spv/textures/texture_access.h"
+#include "build_image.h"
 
 #include <string.h>
 
@@ -153,16 +153,22 @@ static unsigned mode_operands(const struct ct_texture_access *access)
                                            : access->kind == CT_TEXTURE_LEVEL || (access->kind == CT_TEXTURE_TEXEL && access->has_level);
 }
 
+/* The number of operands without those that ct_texture_declare_functions has appended. */
+static unsigned first_callee(const struct ct_build *b, const struct ct_texture_access *access)
+{
+    return b->insn->n_operands - 1 - ct_texture_has_halves(access) - ct_texture_has_faces(access);
+}
+
 /* A value to compare with depths follows the offset, or stands alone as a scalar. It only has an effect on textures of depths (measured on
  * an H100); there are none here, since arrays with CUDA_ARRAY3D_DEPTH_TEXTURE are refused. */
 static bool find_offset(struct ct_build *b, const struct ct_texture_access *access, const struct ptx_operand **out_or_null)
 {
-    const unsigned n = b->insn->n_operands - 1 - ct_texture_has_halves(access), first = 2 + mode_operands(access);
+    const unsigned n = first_callee(b, access), first = 2 + mode_operands(access);
     const struct ptx_operand *next = n > first ? &b->insn->operands[first] : NULL;
     const bool has_offset = next && (next->kind == PTX_OPND_VECTOR || n == first + 2);
-    const bool has_depth = n > first + has_offset, can_compare = access->kind != CT_TEXTURE_TEXEL && access->geometry->derivatives < 3;
+    const bool has_depth = n > first + has_offset, can_compare = access->kind != CT_TEXTURE_TEXEL && strcmp(access->geometry->word, "3d");
 
-    if (n < first || n > first + 2 || (n == first + 2 && !has_offset) || (has_offset && !access->geometry->derivatives) ||
+    if (n < first || n > first + 2 || (n == first + 2 && !has_offset) || (has_offset && !access->geometry->offsets) ||
         (has_depth && !can_compare)) {
         ct_build_invalid(b, "wrong operands after the coordinates");
         return false;
@@ -183,7 +189,7 @@ static const struct ptx_operand *offset_items(struct ct_build *b, const struct c
     uint32_t n;
     const struct ptx_operand *items = offset ? ct_build_parts(b, offset, PTX_B32, &n) : NULL;
 
-    if (!items || n >= access->geometry->derivatives)
+    if (!items || n >= access->geometry->offsets)
         return items;
     ct_build_invalid(b, "an offset has too few components");
     return NULL;
@@ -207,7 +213,7 @@ static bool add_coordinates(struct ct_build *b, const struct ct_texture_access *
             add(arguments, ct_add(&b->at, ct_build_read(b, &items[i], PTX_S32), offset_component(b, steps, i)));
         else
             add_operand(b, arguments, &items[i], are_integers ? PTX_S32 : PTX_F32);
-    for (unsigned i = 0; !are_integers && i < access->geometry->derivatives; i++)
+    for (unsigned i = 0; !are_integers && i < access->geometry->offsets; i++)
         add(arguments, offset_component(b, steps, i));
     return true;
 }
@@ -245,15 +251,15 @@ static bool add_modes(struct ct_build *b, const struct ct_texture_access *access
 }
 
 /* Converts the channels to halves, in registers of their own or two in each. Returns the number of registers. */
-static uint32_t convert_to_halves(struct ct_build *b, enum ptx_type type, ct_value *channels)
+static uint32_t convert_to_halves(struct ct_build *b, const struct ct_texture_access *access, ct_value *channels)
 {
-    const uint32_t n = type == PTX_F16 ? 4 : 2;
+    const uint32_t n = access->type == PTX_F16 ? 4 : 2;
     struct arguments arguments = {0};
 
     for (unsigned i = 0; i < 4; i++)
         add(&arguments, channels[i]);
-    call_function(b, b->insn->operands[b->insn->n_operands - 2].function, &arguments, PTX_B32, channels, n);
-    for (unsigned i = 0; type == PTX_F16 && i < n; i++)
+    call_function(b, b->insn->operands[first_callee(b, access)].function, &arguments, PTX_B32, channels, n);
+    for (unsigned i = 0; access->type == PTX_F16 && i < n; i++)
         channels[i] = ct_resize(&b->at, channels[i], PTX_B32, CT_W_16);
     return n;
 }
@@ -264,7 +270,7 @@ static void write_channels(struct ct_build *b, const struct ct_texture_access *a
     const struct ptx_operand *to = &b->insn->operands[0];
     const struct ptx_operand *vector = to->kind == PTX_OPND_PAIR ? &to->items[0] : to;
     const enum ptx_type type = access->type == PTX_F16 ? PTX_B16 : PTX_B32;
-    const uint32_t n_results = ct_texture_has_halves(access) ? convert_to_halves(b, access->type, channels) : 4;
+    const uint32_t n_results = ct_texture_has_halves(access) ? convert_to_halves(b, access, channels) : 4;
     uint32_t n;
     const struct ptx_operand *items = ct_build_parts(b, vector, type, &n);
 
@@ -278,86 +284,26 @@ static void write_channels(struct ct_build *b, const struct ct_texture_access *a
         ct_build_write(b, &to->items[1], ct_emit_const(&b->at, CT_W_PRED, 1), PTX_PRED);
 }
 
-/* ---- textures that are images ---- */
-
-#define LARGEST_PLACE 0x4b800000u        /* 2^24: larger floats are even numbers, at which a folded texture begins */
-#define LARGEST_NARROW_PLACE 0x41800000u /* 16 */
-#define INFINITE_PLACE 0x7f800000u
-
-/* Whether the object of an access may be an image. A texture that is one has one level, so that all levels and derivatives select the same. */
-static bool may_be_image(const struct ct_build *b, const struct ct_texture_access *access, const struct ptx_operand *offset)
-{
-    return b->fn->target->sampled_images && access->kind <= CT_TEXTURE_GRAD && !strcmp(access->geometry->word, "2d") && !offset;
-}
-
-static enum ptx2spv_image_channels image_channels(enum ptx_type type)
-{
-    return type == PTX_S32 ? PTX2SPV_IMAGE_SIGNED : type == PTX_U32 ? PTX2SPV_IMAGE_UNSIGNED : PTX2SPV_IMAGE_FLOAT;
-}
-
-/* A coordinate that every driver takes: 0 for one that is not a number, and none that is larger than the bound. As integers, positive floats are
- * in order, and negative ones in reverse order above them all if they have no sign. */
-static ct_value bounded(struct ct_build *b, ct_value place, ct_value bound)
-{
-    struct ct_cursor *at = &b->at;
-    const ct_value below = ct_op2(at, CT_OP_MIN, PTX_S32, place, bound);
-    const ct_value within = ct_op2(at, CT_OP_MIN, PTX_U32, below, ct_or_imm(at, bound, 0x80000000));
-    const ct_value is_number = ct_icmp_imm(at, PTX_U32, PTX_LE, ct_and_imm(at, place, 0x7fffffff), INFINITE_PLACE);
-
-    return ct_select(at, is_number, within, ct_const32(at, 0));
-}
-
-static void sample(struct ct_build *b, const struct ct_texture_access *access, const struct arguments *arguments, ct_value generation,
-                   const ct_value *channels)
-{
-    struct ct_cursor *at = &b->at;
-    static const enum ptx_type types[] = {
-        [PTX2SPV_IMAGE_FLOAT] = PTX_F32, [PTX2SPV_IMAGE_UNSIGNED] = PTX_U32, [PTX2SPV_IMAGE_SIGNED] = PTX_S32};
-    const ct_value number = ct_and_imm(at, ct_shr_imm(at, generation, PTX2SPV_IMAGE_DESCRIPTOR_SHIFT), PTX2SPV_IMAGE_DESCRIPTORS - 1);
-    ct_value place[2] = {arguments->values[1], arguments->values[2]};
-    struct ct_insn *insn;
-
-    if (!b->fn->target->images_take_any_place) {
-        const ct_value is_narrow = ct_and_imm(at, generation, 1u << PTX2SPV_IMAGE_NARROW_SHIFT);
-        const ct_value bound =
-            ct_select(at, ct_equals(at, is_narrow, 0), ct_const32(at, LARGEST_PLACE), ct_const32(at, LARGEST_NARROW_PLACE));
-
-        place[0] = bounded(b, place[0], bound);
-        place[1] = bounded(b, place[1], bound);
-    }
-    insn = ct_emit_insn(at, CT_OP_SAMPLE, types[image_channels(access->type)], 4, 3);
-    insn->operands[0] = number;
-    insn->operands[1] = place[0];
-    insn->operands[2] = place[1];
-    for (unsigned i = 0; i < 4; i++)
-        insn->results[i] = channels[i];
-}
-
-/* A fetch from an image, or by the function: the handle says which. Objects whose channels are not of the instruction's type are read by the
- * function. */
+/* A fetch from an image, or by the function: the handle says which. */
 static void sample_or_call(struct ct_build *b, const struct ct_texture_access *access, const struct arguments *arguments,
                            ct_value *channels)
 {
-    struct ct_block *image = ct_build_block(b), *code = ct_build_block(b), *after = ct_build_block(b);
-    const ct_value generation = ct_low32(&b->at, ct_shr_imm(&b->at, arguments->values[0], 32));
-    const ct_value kind = ct_shr_imm(&b->at, generation, PTX2SPV_IMAGE_CHANNELS_SHIFT);
-    const uint32_t wanted = 1u << (PTX2SPV_IMAGE_SHIFT - PTX2SPV_IMAGE_CHANNELS_SHIFT) | image_channels(access->type);
+    const struct ct_image_fetch fetch = {.access = access,
+                                         .find_face =
+                                             ct_texture_has_faces(access) ? b->insn->operands[b->insn->n_operands - 2].function : NULL,
+                                         .arguments = arguments->values,
+                                         .channels = channels};
+    struct ct_block *code = ct_build_block(b), *after = ct_build_block(b);
     ct_value fetched[4];
 
     for (unsigned i = 0; i < 4; i++)
         channels[i] = ct_value_create(b->fn, CT_W_32);
-    ct_build_branch(b, ct_equals(&b->at, kind, wanted), image, code);
-    ct_build_enter(b, image);
-    sample(b, access, arguments, generation, channels);
+    ct_build_image_fetch(b, &fetch, code);
     ct_build_jump(b, after);
     ct_build_enter(b, code);
     call(b, arguments, PTX_B32, fetched, 4);
-    for (unsigned i = 0; i < 4; i++) {
-        struct ct_insn *copy = ct_emit_insn(&b->at, CT_OP_COPY, PTX_B32, 1, 1);
-
-        copy->operands[0] = fetched[i];
-        copy->results[0] = channels[i];
-    }
+    for (unsigned i = 0; i < 4; i++)
+        ct_assign(&b->at, channels[i], fetched[i]);
     ct_build_jump(b, after);
     ct_build_enter(b, after);
 }
@@ -370,7 +316,7 @@ static void build_fetch(struct ct_build *b, const struct ct_texture_access *acce
 
     if (!find_offset(b, access, &offset) || !add_coordinates(b, access, offset, &arguments) || !add_modes(b, access, &arguments))
         return;
-    if (may_be_image(b, access, offset))
+    if (b->fn->target->sampled_images && access->kind <= CT_TEXTURE_GRAD && !offset)
         sample_or_call(b, access, &arguments, channels);
     else
         call(b, &arguments, PTX_B32, channels, 4);

@@ -111,7 +111,7 @@ struct ct_insn {
     bool refined;                  /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: set by `lower`, handled by `refine` */
     bool is_element;               /* ADD of 64 bits: operand 0 is the address of an array, operand 1 the distance of a thread's element
                                       from it: set by indices.c, for the emitter */
-    uint64_t imm;                  /* CONST */
+    uint64_t imm;                  /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape */
     int64_t offset;                /* LOAD, STORE, ATOM */
     uint32_t local;                /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
     struct ptx_variable *variable; /* SHAREDADDR */

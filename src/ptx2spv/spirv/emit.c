@@ -52,6 +52,11 @@ static void gen_sample(struct ct_gen *g, const struct ct_insn *insn)
     g->dialect->sample(g, insn);
 }
 
+static void gen_image_size(struct ct_gen *g, const struct ct_insn *insn)
+{
+    g->dialect->image_size(g, insn);
+}
+
 static gen_fn *const emitters[CT_OP_COUNT] = {
     [CT_OP_CONST] = gen_nothing,
     [CT_OP_UNDEF] = gen_nothing,
@@ -64,6 +69,7 @@ static gen_fn *const emitters[CT_OP_COUNT] = {
     [CT_OP_LOAD] = ct_gen_load,
     [CT_OP_STORE] = ct_gen_store,
     [CT_OP_SAMPLE] = gen_sample,
+    [CT_OP_IMAGESIZE] = gen_image_size,
     [CT_OP_ATOM] = ct_gen_atomic,
     [CT_OP_FENCE] = ct_gen_fence,
     [CT_OP_BARRIER] = ct_gen_barrier,

@@ -81,7 +81,8 @@ struct ct_dialect {
     uint32_t (*multiply_high)(struct ct_gen *g, unsigned bits, bool is_signed, uint32_t a, uint32_t b);
     uint32_t (*leading_zeros)(struct ct_gen *g, uint32_t x);
     uint32_t (*reverse_bits)(struct ct_gen *g, uint32_t x);
-    void (*sample)(struct ct_gen *g, const struct ct_insn *insn); /* NULL: not without target.sampled_images */
+    void (*sample)(struct ct_gen *g, const struct ct_insn *insn); /* NULL, as the next one: not without target.sampled_images */
+    void (*image_size)(struct ct_gen *g, const struct ct_insn *insn);
 };
 extern const struct ct_dialect ct_dialect_vulkan, ct_dialect_opencl;
 
@@ -128,8 +129,8 @@ struct ct_gen {
     enum ct_shared_view words_view;                   /* without explicit layout, the only view: CT_VIEW_32, or vectors of such words */
     uint32_t local;                                   /* Function variable: array of words */
     uint32_t argument_block, shared_base, local_base; /* OpenCL: pointers to bytes */
-    uint32_t images[PTX2SPV_IMAGE_SIGNED + 1];        /* arrays of descriptors, by enum ptx2spv_image_channels */
-    uint8_t float_widths;                             /* set of the widths in use: 1: f16, 2: f32, 4: f64 */
+    uint32_t images[PTX2SPV_IMAGE_SHAPES][PTX2SPV_IMAGE_SIGNED + 1]; /* arrays of descriptors, by their channels */
+    uint8_t float_widths;                                            /* set of the widths in use: 1: f16, 2: f32, 4: f64 */
 };
 
 /* Code of the function. GEN returns the result's id. */

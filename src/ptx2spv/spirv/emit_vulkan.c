@@ -302,8 +302,8 @@ static uint32_t vulkan_reverse_bits(struct ct_gen *g, uint32_t x)
     return GEN(g, SpvOpBitReverse, ct_gen_int_type(g, 32), x);
 }
 
-/* ---- textures that are images (PTX2SPV_IMAGE_DESCRIPTORS): the array of descriptors is declared once for each type of channels, with the same
- * binding. A handle may differ between the lanes, so the index is not uniform unless it depends on parameters only. ---- */
+/* ---- textures that are images (PTX2SPV_IMAGE_DESCRIPTORS): the array of descriptors of a shape is declared once for each type of channels, with
+ * the same binding. A handle may differ between the lanes, so the index is not uniform unless it depends on parameters only. ---- */
 
 static enum ptx2spv_image_channels channels_of(const struct ct_insn *insn)
 {
@@ -318,27 +318,31 @@ static uint32_t channel_type(struct ct_gen *g, enum ptx2spv_image_channels chann
                                               : ct_gen_int_type(g, 32);
 }
 
-static uint32_t image_type(struct ct_gen *g, enum ptx2spv_image_channels channels)
+static uint32_t image_type(struct ct_gen *g, enum ptx2spv_image_shape shape, enum ptx2spv_image_channels channels)
 {
-    const uint32_t image = CT_SPV_INTERN(&g->m, SpvOpTypeImage, 0, channel_type(g, channels), SpvDim2D, 0, 0, 0, 1, SpvImageFormatUnknown);
-
-    return CT_SPV_INTERN(&g->m, SpvOpTypeSampledImage, 0, image);
+    return CT_SPV_INTERN(&g->m, SpvOpTypeImage, 0, channel_type(g, channels), shape == PTX2SPV_IMAGE_VOLUME ? SpvDim3D : SpvDim2D, 0,
+                         shape == PTX2SPV_IMAGE_LAYERS, 0, 1, SpvImageFormatUnknown);
 }
 
-static uint32_t descriptors(struct ct_gen *g, enum ptx2spv_image_channels channels)
+static uint32_t sampled_type(struct ct_gen *g, enum ptx2spv_image_shape shape, enum ptx2spv_image_channels channels)
 {
-    uint32_t *array = &g->images[channels];
+    return CT_SPV_INTERN(&g->m, SpvOpTypeSampledImage, 0, image_type(g, shape, channels));
+}
+
+static uint32_t descriptors(struct ct_gen *g, enum ptx2spv_image_shape shape, enum ptx2spv_image_channels channels)
+{
+    uint32_t *array = &g->images[shape][channels];
 
     if (*array)
         return *array;
     ct_spv_capability(&g->m, SpvCapabilitySampledImageArrayDynamicIndexing);
     ct_spv_capability(&g->m, SpvCapabilityShaderNonUniform);
     ct_spv_capability(&g->m, SpvCapabilitySampledImageArrayNonUniformIndexing);
-    *array =
-        ct_gen_global_variable(g, SpvStorageClassUniformConstant,
-                               CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, image_type(g, channels), ct_gen_u32(g, PTX2SPV_IMAGE_DESCRIPTORS)));
+    *array = ct_gen_global_variable(
+        g, SpvStorageClassUniformConstant,
+        CT_SPV_INTERN(&g->m, SpvOpTypeArray, 0, sampled_type(g, shape, channels), ct_gen_u32(g, PTX2SPV_IMAGE_DESCRIPTORS)));
     CT_SPV_DECORATE(&g->m, *array, SpvDecorationDescriptorSet, 0);
-    CT_SPV_DECORATE(&g->m, *array, SpvDecorationBinding, 0);
+    CT_SPV_DECORATE(&g->m, *array, SpvDecorationBinding, (uint32_t)shape);
     g->fn->uses_images = true;
     return *array;
 }
@@ -362,37 +366,64 @@ static bool is_uniform(const struct ct_gen *g, ct_value value, unsigned depth)
     return true;
 }
 
-static uint32_t load_descriptor(struct ct_gen *g, enum ptx2spv_image_channels channels, ct_value index)
+/* Marks what depends on the index of a descriptor, if that may vary. lavapipe takes a third less time without a loop over the lanes. */
+static void mark_varying(struct ct_gen *g, ct_value index, uint32_t id)
 {
-    const uint32_t type = image_type(g, channels), array = descriptors(g, channels);
+    if (!is_uniform(g, index, CHAIN_MAX))
+        ct_spv_decorate(&g->m, id, SpvDecorationNonUniform, NULL, 0);
+}
+
+static uint32_t load_descriptor(struct ct_gen *g, const struct ct_insn *insn, enum ptx2spv_image_channels channels)
+{
+    const enum ptx2spv_image_shape shape = (enum ptx2spv_image_shape)insn->imm;
+    const ct_value index = insn->operands[0];
+    const uint32_t type = sampled_type(g, shape, channels), array = descriptors(g, shape, channels);
     const uint32_t pointer = ct_spv_type_pointer(&g->m, SpvStorageClassUniformConstant, type);
     const uint32_t number =
         GEN(g, SpvOpCopyObject, ct_gen_int_type(g, 32), ct_gen_use(g, index)); /* which is decorated for this access only */
     const uint32_t at = GEN(g, SpvOpAccessChain, pointer, array, number), image = GEN(g, SpvOpLoad, type, at);
 
-    if (is_uniform(g, index, CHAIN_MAX)) /* lavapipe takes a third less time without a loop over the lanes */
-        return image;
-    ct_spv_decorate(&g->m, number, SpvDecorationNonUniform, NULL, 0);
-    ct_spv_decorate(&g->m, at, SpvDecorationNonUniform, NULL, 0);
-    ct_spv_decorate(&g->m, image, SpvDecorationNonUniform, NULL, 0);
+    mark_varying(g, index, number);
+    mark_varying(g, index, at);
+    mark_varying(g, index, image);
     return image;
 }
 
 static void vulkan_sample(struct ct_gen *g, const struct ct_insn *insn)
 {
     const enum ptx2spv_image_channels channels = channels_of(insn);
-    const uint32_t uint = ct_gen_int_type(g, 32), pair = ct_spv_type_vector(&g->m, uint, 2);
-    const uint32_t place = GEN(g, SpvOpCompositeConstruct, pair, ct_gen_use(g, insn->operands[1]), ct_gen_use(g, insn->operands[2]));
-    const uint32_t at = GEN(g, SpvOpBitcast, ct_spv_type_vector(&g->m, ct_gen_float_type(g, 32), 2), place);
-    const uint32_t image = load_descriptor(g, channels, insn->operands[0]);
+    const uint32_t uint = ct_gen_int_type(g, 32), real = ct_gen_float_type(g, 32);
+    const uint32_t x = ct_gen_use(g, insn->operands[1]), y = ct_gen_use(g, insn->operands[2]), z = ct_gen_use(g, insn->operands[3]);
+    const bool is_plane = insn->imm == PTX2SPV_IMAGE_PLANE;
+    const uint32_t type = ct_spv_type_vector(&g->m, uint, is_plane ? 2 : 3);
+    const uint32_t place = is_plane ? GEN(g, SpvOpCompositeConstruct, type, x, y) : GEN(g, SpvOpCompositeConstruct, type, x, y, z);
+    const uint32_t at = GEN(g, SpvOpBitcast, ct_spv_type_vector(&g->m, real, is_plane ? 2 : 3), place);
+    const uint32_t level = GEN(g, SpvOpBitcast, real, ct_gen_use(g, insn->operands[4]));
+    const uint32_t image = load_descriptor(g, insn, channels);
     const uint32_t texel = GEN(g, SpvOpImageSampleExplicitLod, ct_spv_type_vector(&g->m, channel_type(g, channels), 4), image, at,
-                               SpvImageOperandsLodMask, ct_spv_const_float(&g->m, 32, 0));
+                               SpvImageOperandsLodMask, level);
 
     for (uint32_t i = 0; i < insn->n_results; i++) {
         const uint32_t channel = GEN(g, SpvOpCompositeExtract, channel_type(g, channels), texel, i);
 
         ct_gen_define(g, insn->results[i], channels == PTX2SPV_IMAGE_UNSIGNED ? channel : GEN(g, SpvOpBitcast, uint, channel));
     }
+}
+
+static void vulkan_image_size(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const enum ptx2spv_image_shape shape = (enum ptx2spv_image_shape)insn->imm;
+    const enum ptx2spv_image_channels channels = channels_of(insn);
+    const uint32_t uint = ct_gen_int_type(g, 32), sampled = load_descriptor(g, insn, channels);
+    const uint32_t image = GEN(g, SpvOpImage, image_type(g, shape, channels), sampled);
+    const uint32_t n = shape == PTX2SPV_IMAGE_PLANE ? 2 : 3;
+    uint32_t size;
+
+    mark_varying(g, insn->operands[0], image);
+    ct_spv_capability(&g->m, SpvCapabilityImageQuery);
+    size = GEN(g, SpvOpImageQuerySizeLod, ct_spv_type_vector(&g->m, uint, n), image, ct_gen_u32(g, 0));
+    for (uint32_t i = 0; i < insn->n_results; i++)
+        ct_gen_define(g, insn->results[i], i < n ? GEN(g, SpvOpCompositeExtract, uint, size, i) : ct_gen_u32(g, 1));
 }
 
 /* ---- the function ---- */
@@ -451,4 +482,5 @@ const struct ct_dialect ct_dialect_vulkan = {
     .leading_zeros = vulkan_leading_zeros,
     .reverse_bits = vulkan_reverse_bits,
     .sample = vulkan_sample,
+    .image_size = vulkan_image_size,
 };

@@ -513,28 +513,101 @@ INLINE struct words sample_lod(u64 handle, enum geometry geometry, struct coordi
 }
 
 /* The square of the length of a derivative, in texels of the first level. */
-INLINE float footprint(u64 record, float x, float y, float z)
+INLINE float footprint(u64 record, enum geometry geometry, struct coordinates d)
 {
     const u64 level = level_of(record, 0);
 
-    if (MEMBER32(record, flags) & PTX2SPV_TEXTURE_NORMALIZED_COORDINATES) {
-        x *= (float)LEVEL32(level, width);
-        y *= (float)LEVEL32(level, height);
-        z *= (float)LEVEL32(level, depth);
+    if (geometry == CUBE || MEMBER32(record, flags) & PTX2SPV_TEXTURE_NORMALIZED_COORDINATES) {
+        d.x *= (float)LEVEL32(level, width);
+        d.y *= (float)LEVEL32(level, height);
+        d.z *= (float)LEVEL32(level, depth);
     }
-    return x * x + y * y + z * z;
+    return d.x * d.x + d.y * d.y + d.z * d.z;
+}
+
+/* Derivatives of a direction become those of the coordinates on its face: of (s / |major| + 1) / 2, and the same with t. */
+INLINE struct coordinates face_derivative(struct coordinates at, struct coordinates d)
+{
+    const float ax = __builtin_fabsf(at.x), ay = __builtin_fabsf(at.y), az = __builtin_fabsf(at.z);
+    const u32 axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0; /* as in find_face; the signs of s and t do not matter */
+    const float unit = reciprocal(axis == 0 ? ax : axis == 1 ? ay : az), major = axis == 0 ? at.x : axis == 1 ? at.y : at.z;
+    const float s = axis == 0 ? at.z : at.x, t = axis == 1 ? at.z : at.y, ds = axis == 0 ? d.z : d.x, dt = axis == 1 ? d.z : d.y;
+    const float d_axis = axis == 0 ? d.x : axis == 1 ? d.y : d.z, d_major = major < 0.0f ? -d_axis : d_axis;
+
+    return {0.5f * unit * (ds - s * unit * d_major), 0.5f * unit * (dt - t * unit * d_major)};
+}
+
+INLINE float power_of_2(float x)
+{
+    float y;
+
+    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+INLINE float log_of(float x)
+{
+    float y;
+
+    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* The number of places along the longer derivative (Vulkan, "Texel Anisotropic Filtering"); their squares are given. */
+INLINE u32 count_places(u64 record, float longer, float shorter)
+{
+    const u32 most = MEMBER32(record, max_anisotropy);
+    float n;
+
+    if (most < 2 || !(MEMBER32(record, flags) & PTX2SPV_TEXTURE_LINEAR) || !(longer > shorter))
+        return 1;
+    n = __builtin_ceilf(power_of_2(0.5f * (log_of(longer) - log_of(shorter))) - 0x1p-8f); /* which may be a little too large */
+    return n < 16.0f && (u32)n < most ? (u32)n : most < 16 ? most : 16;
+}
+
+/* The mean of n places along a derivative, or what one place has. */
+INLINE struct words sample_along(u64 record, struct coordinates at, struct coordinates d, u32 n, float lod)
+{
+    const float unit = reciprocal((float)(n + 1)), share = reciprocal((float)n);
+    float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    struct words out;
+
+#pragma clang loop unroll(disable)
+    for (u32 i = 1; i <= n; i++) {
+        const float along = n > 1 ? (float)i * unit - 0.5f : 0.0f;
+        struct coordinates place = at;
+
+        place.x += n > 1 ? d.x * along : 0.0f;
+        place.y += n > 1 ? d.y * along : 0.0f;
+        out = sample_levels(record, PLANE, place, lod);
+#pragma unroll
+        for (u32 c = 0; c < 4; c++)
+            sum[c] += bits_of(out.v[c]);
+    }
+#pragma unroll
+    for (u32 c = 0; c < 4; c++)
+        out.v[c] = n > 1 ? word_of(sum[c] * share) : out.v[c];
+    return out;
 }
 
 INLINE struct words sample_grad(u64 handle, enum geometry geometry, struct coordinates at, struct coordinates dx, struct coordinates dy)
 {
     const u64 record = find(handle);
-    float lod;
 
     if (!record)
         return {{0, 0, 0, 0}};
-    lod = __builtin_fmaxf(footprint(record, dx.x, dx.y, dx.z), footprint(record, dy.x, dy.y, dy.z));
-    asm("lg2.approx.f32 %0, %1;" : "=f"(lod) : "f"(lod));
-    return sample_levels(record, geometry, at, 0.5f * lod);
+    if (geometry == CUBE) {
+        dx = face_derivative(at, dx);
+        dy = face_derivative(at, dy);
+    }
+    const float along_x = footprint(record, geometry, dx), along_y = footprint(record, geometry, dy);
+    const float longer = __builtin_fmaxf(along_x, along_y), lod = 0.5f * log_of(longer);
+
+    if (geometry != PLANE)
+        return sample_levels(record, geometry, at, lod);
+    const u32 n = count_places(record, longer, __builtin_fminf(along_x, along_y));
+
+    return sample_along(record, at, along_x >= along_y ? dx : dy, n, n > 1 ? lod - log_of((float)n) : lod);
 }
 
 /* Where integer coordinates lead. Measured on an H100; PTX leaves it undefined. */
@@ -544,9 +617,9 @@ enum outside {
 };
 
 /* Integer coordinates: a texel of a level; zeros in levels that do not exist. */
-INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int z, u32 slice, u32 number, u32 outside)
+INLINE struct words fetch_record(u64 record, enum geometry geometry, int x, int y, int z, u32 slice, u32 number, u32 outside)
 {
-    const u64 record = find(handle), level = level_of(record, number);
+    const u64 level = level_of(record, number);
     struct words out = {{0, 0, 0, 0}};
 
     if (!record || (number && number >= MEMBER32(record, n_levels)))
@@ -563,6 +636,43 @@ INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int 
         return out;
     out = fetch_texel(record, level, x, y, z, MEMBER32(record, texel));
     return !is_normalized ? out : MEMBER32(record, flags) & PTX2SPV_TEXTURE_SRGB ? decode(out) : normalize(out, MEMBER32(record, texel));
+}
+
+INLINE struct words fetch(u64 handle, enum geometry geometry, int x, int y, int z, u32 slice, u32 number, u32 outside)
+{
+    return fetch_record(find(handle), geometry, x, y, z, slice, number, outside);
+}
+
+INLINE struct words read_words(u64 address)
+{
+    struct words w;
+
+    asm("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(w.v[0]), "=r"(w.v[1]), "=r"(w.v[2]), "=r"(w.v[3]) : "l"(address));
+    return w;
+}
+
+/* A line, or linear memory, which most programs read in this way. Words of it need no conversion and little of the record. */
+INLINE struct words fetch_line(u64 handle, int x, u32 number, u32 outside)
+{
+    const u64 record = find(handle);
+    struct words linear = {{0, 0, 0, 0}}, out = {{0, 0, 0, 0}}; /* linear_texels, linear_width, linear_bytes */
+
+    if (record && !number && outside == OUTSIDE_ZERO)
+        linear = read_words(record + offsetof(struct ptx2spv_texture, linear_texels));
+    if (!linear.v[2])
+        return fetch_record(record, LINE, x, 0, 0, 0, number, outside);
+    if ((u32)x >= linear.v[2])
+        return out;
+    const u64 at = (linear.v[0] | (u64)linear.v[1] << 32) + (u64)(u32)x * linear.v[3];
+
+    out.v[0] = load_word(at);
+    if (linear.v[3] > 4)
+        out.v[1] = load_word(at + 4);
+    if (linear.v[3] > 8) {
+        out.v[2] = load_word(at + 8);
+        out.v[3] = load_word(at + 12);
+    }
+    return out;
 }
 
 /* One channel of the four texels that linear filtering would use, in the order of tld4. */
@@ -650,9 +760,18 @@ FUNCTION struct words __cuttle_tex_grad_a2d(u64 h, u32 i, float x, float y, int 
     return sample_grad(h, PLANE, {x, y, 0, i, dx, dy}, {x_x, x_y}, {y_x, y_y});
 }
 
+FUNCTION struct words __cuttle_tex_grad_cube(u64 h, float x, float y, float z, VOLUME_GRAD)
+{
+    return sample_grad(h, CUBE, {x, y, z, 0}, {x_x, x_y, x_z}, {y_x, y_y, y_z});
+}
+FUNCTION struct words __cuttle_tex_grad_acube(u64 h, u32 i, float x, float y, float z, VOLUME_GRAD)
+{
+    return sample_grad(h, CUBE, {x, y, z, i}, {x_x, x_y, x_z}, {y_x, y_y, y_z});
+}
+
 FUNCTION struct words __cuttle_tex_fetch_1d(u64 h, int x, u32 level, u32 outside)
 {
-    return fetch(h, LINE, x, 0, 0, 0, level, outside);
+    return fetch_line(h, x, level, outside);
 }
 FUNCTION struct words __cuttle_tex_fetch_2d(u64 h, int x, int y, u32 level, u32 outside)
 {
@@ -880,4 +999,15 @@ FUNCTION u32 __cuttle_texture_query(u64 h, u32 query, u32 level)
     default:
         return 0;
     }
+}
+
+/* ---- cubes that are images ---- */
+
+/* The face that a direction points to, and the coordinates there. */
+FUNCTION struct words __cuttle_tex_face(float x, float y, float z)
+{
+    struct coordinates at = {x, y, z};
+    const u32 face = find_face(&at);
+
+    return {{face, word_of(at.x), word_of(at.y), 0}};
 }

@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const struct ct_texture_geometry geometries[] = {
-    {"1d", 1, 1, false, 1, false},   {"2d", 2, 2, false, 2, false},  {"3d", 3, 4, false, 3, false},
-    {"a1d", 1, 2, true, 1, false},   {"a2d", 2, 4, true, 2, false},  {"cube", 3, 4, false, 0, false},
-    {"acube", 3, 4, true, 0, false}, {"2dms", 2, 4, false, 2, true}, {"a2dms", 2, 4, true, 2, true},
+    {"1d", 1, 1, false, 1, 1, false},   {"2d", 2, 2, false, 2, 2, false},  {"3d", 3, 4, false, 3, 3, false},
+    {"a1d", 1, 2, true, 1, 1, false},   {"a2d", 2, 4, true, 2, 2, false},  {"cube", 3, 4, false, 3, 0, false},
+    {"acube", 3, 4, true, 3, 0, false}, {"2dms", 2, 4, false, 2, 2, true}, {"a2dms", 2, 4, true, 2, 2, true},
 };
 
 /* In the order of enum query in fetch.cu. */
@@ -170,10 +170,8 @@ static bool has_function(const struct ct_texture_access *access)
     if (geometry->multisample)
         return access->kind == CT_TEXTURE_TEXEL && !access->has_level;
     if (access->kind >= CT_SURFACE_LOAD)
-        return geometry->derivatives && !(access->kind == CT_SURFACE_REDUCE && geometry->layered);
+        return geometry->offsets && !(access->kind == CT_SURFACE_REDUCE && geometry->layered);
     switch (access->kind) {
-    case CT_TEXTURE_GRAD:
-        return geometry->derivatives;
     case CT_TEXTURE_TEXEL:
         return strstr(geometry->word, "cube") == NULL;
     case CT_TEXTURE_GATHER:
@@ -233,4 +231,9 @@ bool ct_texture_access_read(const struct ptx_instruction *insn, struct ct_textur
 bool ct_texture_has_halves(const struct ct_texture_access *access)
 {
     return access->kind < CT_TEXTURE_QUERY && (access->type == PTX_F16 || access->type == PTX_F16X2);
+}
+
+bool ct_texture_has_faces(const struct ct_texture_access *access)
+{
+    return access->kind <= CT_TEXTURE_GRAD && strstr(access->geometry->word, "cube");
 }

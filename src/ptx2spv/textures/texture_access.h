@@ -23,7 +23,8 @@ struct ct_texture_geometry {
     uint8_t coordinates; /* without the layer */
     uint8_t operands;    /* of the vector of coordinates with the sample, the layer and, from 3 on, padding to 4 */
     bool layered;        /* an operand before the coordinates is the layer */
-    uint8_t derivatives; /* coordinates of a derivative, and of an offset */
+    uint8_t derivatives; /* coordinates of a derivative */
+    uint8_t offsets;     /* coordinates of an offset */
     bool multisample;    /* the first operand is the number of a sample */
 };
 
@@ -44,5 +45,7 @@ bool ct_is_texture_opcode(enum ptx_opcode opcode);
 bool ct_texture_access_read(const struct ptx_instruction *insn, struct ct_texture_access *out);
 /* Whether the results of a fetch are halves. */
 bool ct_texture_has_halves(const struct ct_texture_access *access);
+/* Whether it is a fetch, other than a gather, from a cube, whose face is found first if it is an image. */
+bool ct_texture_has_faces(const struct ct_texture_access *access);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texture instructions, copies of tensors and 128-bit atomics as calls: each gets an operand that names a function of fetch.cu, tensor.cu or module/system_functions.c, which is then
- * linked like a system function. Results that are halves are converted by a second function. */
+/* Texture instructions, copies of tensors and 128-bit atomics as calls: each gets an operand that names a function of fetch.cu, tensor.cu or
+ * module/system_functions.c, which is then linked like a system function. Results that are halves are converted by a second function, and the face
+ * of a cube that is an image is found by one: their names come before the first one. */
 #include "texture_functions.h"
 
 #include "fetch_text.h"
@@ -105,6 +106,8 @@ void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx
                 append_callee(
                     compilation, insn,
                     declare(compilation, tree, n_own, access.type == PTX_F16 ? PREFIX "tex_halves" : PREFIX "tex_pairs", insn->where));
+            if (ct_texture_has_faces(&access))
+                append_callee(compilation, insn, declare(compilation, tree, n_own, PREFIX "tex_face", insn->where));
             append_callee(compilation, insn, declare(compilation, tree, n_own, function_name(compilation, &access), insn->where));
         }
     }

@@ -169,6 +169,70 @@ static void kinds_by_the_manual(void **state)
     }
 }
 
+/* ---- kernels ---- */
+
+/* change: *out = texel (x, y) of a texture, and that texel of a surface becomes the texel and 1.5. */
+static const char kernels[] =
+    ".version 6.4\n.target sm_70\n.address_size 64\n"
+    ".visible .entry change(.param .u64 texture, .param .u64 surface, .param .u64 out, .param .u32 x, .param .u32 y)\n{\n"
+    ".reg .b32 r<4>; .reg .f32 f<8>; .reg .b64 d<3>;\n"
+    "ld.param.u64 d0,[texture]; ld.param.u64 d1,[surface]; ld.param.u64 d2,[out]; ld.param.u32 r0,[x]; ld.param.u32 r1,[y];\n"
+    "cvt.rn.f32.u32 f0,r0; cvt.rn.f32.u32 f1,r1; tex.2d.v4.f32.f32 {f2,f3,f4,f5},[d0,{f0,f1}]; st.global.f32 [d2],f2;\n"
+    "add.f32 f2,f2,0f3FC00000; shl.b32 r0,r0,2; sust.b.2d.b32.trap [d1,{r0,r1}],{f2}; ret;\n}\n";
+
+/* Kernels read and change the tiles that have memory, and may access others. */
+static void kernels_access_tiles(void **state)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR desc = {512, 384, 0, FLOAT, 1, SPARSE | CUDA_ARRAY3D_SURFACE_LDST};
+    const CUDA_TEXTURE_DESC how = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP}};
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    CUDA_ARRAY_SPARSE_PROPERTIES properties;
+    CUmemGenericAllocationHandle memory;
+    CUarrayMapInfo info;
+    CUsurfObject surface;
+    CUtexObject texture;
+    CUfunction function;
+    CUdeviceptr out;
+    CUmodule module;
+    CUarray array;
+
+    (void)state;
+    if (!has_sparse())
+        skip();
+    memory = pool();
+    ok(cuModuleLoadData(&module, kernels));
+    ok(cuModuleGetFunction(&function, module, "change"));
+    ok(cuMemAlloc(&out, sizeof(float)));
+    ok(cuArray3DCreate(&array, &desc));
+    ok(cuArrayGetSparseProperties(&properties, array));
+    resource.res.array.hArray = array;
+    ok(cuTexObjectCreate(&texture, &resource, &how, NULL));
+    ok(cuSurfObjectCreate(&surface, &resource));
+    info = box_of(request_for(array, memory, 0), (unsigned[3]){0, 0, 0},
+                  (unsigned[3]){properties.tileExtent.width, properties.tileExtent.height, 1});
+    ok(cuMemMapArrayAsync(&info, 1, NULL));
+    for (int round = 0; round < 2; round++)
+        for (int in_tile = 0; in_tile < 2; in_tile++) {
+            unsigned x = in_tile ? 7 : 511, y = in_tile ? 5 : 383;
+            const struct box there = {.x = x, .y = y, .width = 1, .height = 1, .depth = 1};
+            void *params[] = {&texture, &surface, &out, &x, &y};
+            float texel = (float)(10 * round + 3), found;
+
+            copy_box(array, &there, &texel, true);
+            ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+            ok(cuMemcpyDtoH(&found, out, sizeof found));
+            assert_true(found == texel || !in_tile);
+            copy_box(array, &there, &found, false);
+            assert_true(found == texel + 1.5f || !in_tile);
+        }
+    ok(cuSurfObjectDestroy(surface));
+    ok(cuTexObjectDestroy(texture));
+    ok(cuArrayDestroy(array));
+    ok(cuMemFree(out));
+    ok(cuModuleUnload(module));
+    ok(cuMemRelease(memory));
+}
+
 /* ---- tiles ---- */
 
 /* Arrays of several kinds, every tile mapped by one request for each layer. */
@@ -641,6 +705,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attributes_decide),
+        cmocka_unit_test(kernels_access_tiles),
         cmocka_unit_test(kinds_by_the_manual),
         cmocka_unit_test(all_tiles_hold_all_bytes),
         cmocka_unit_test(memory_moves_between_tiles_and_arrays),

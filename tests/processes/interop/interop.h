@@ -50,7 +50,7 @@ interop_case ping_pong_host, ping_pong_timeline, ping_pong_binary, semaphore_arr
 interop_case odd_offsets, combined_range, freed_once, errors_of_launches;
 void not_initialized(void);
 void semaphore_facts(void);
-interop_case images, image_order, image_errors;
+interop_case images, image_order, image_errors, image_kernels;
 interop_case exported_memory, exported_memory_stays, exported_and_imported;
 interop_case dma_buf_of_pages, dma_buf_exported, dma_buf_stays, dma_buf_errors;
 int two_processes(struct cuda *cuda, const char *self);

@@ -373,6 +373,7 @@ static const struct {
     {"errors", errors, false},
     {"images", images, false},
     {"image_order", image_order, false},
+    {"image_kernels", image_kernels, false},
     {"image_errors", image_errors, false},
     {"exported_memory", exported_memory, false},
     {"exported_memory_stays", exported_memory_stays, false},
