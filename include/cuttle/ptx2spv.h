@@ -177,7 +177,10 @@ struct ptx2spv_target {
                                 access adjacent memory */
     uint8_t sampled_images;  /* VULKAN: kernels may read textures through images: see PTX2SPV_IMAGE_DESCRIPTORS */
     uint8_t images_take_any_place; /* coordinates that are not numbers, infinite or huge are as good as any there */
-    uint8_t reserved[4];           /* 0 */
+    uint8_t splits_fma32;          /* fma.rn.f32 is a product and a sum, which the driver may contract to one operation, where nothing
+                                      depends on the single rounding (exact/residuals.c): for targets without exact_fma32 on which the
+                                      exact sequence would take several times as long as anything else */
+    uint8_t reserved[3];           /* 0 */
     uint8_t lockstep; /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */

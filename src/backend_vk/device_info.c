@@ -37,8 +37,8 @@ struct properties {
     VkPhysicalDeviceDrmPropertiesEXT drm;
 };
 
-enum { FLUSHES = 2, REFINED = 2, SLOW = 2 }; /* values of columns of drivers.def */
-enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT };    /* marks a row of drivers.def for all devices of a driver */
+enum { FLUSHES = 2, SPLITS = 3, REFINED = 2, SLOW = 2 }; /* values of columns of drivers.def */
+enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT };                /* marks a row of drivers.def for all devices of a driver */
 
 static const struct driver_facts {
     VkDriverId id;
@@ -266,7 +266,8 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
 #include "features.def"
 #define FLOAT_CONTROL(member, property) target->member = properties->v12.property != 0;
 #include "float_controls.def"
-    target->exact_fma32 = driver->exact[0] != 0;
+    target->exact_fma32 = driver->exact[0] == 1 || driver->exact[0] == FLUSHES;
+    target->splits_fma32 = driver->exact[0] == SPLITS;
     target->fma32_flushes = target->guards_fma32 = driver->exact[0] == FLUSHES;
     target->exact_fma64 = driver->exact[1];
     target->exact_div32 = driver->exact[2];
