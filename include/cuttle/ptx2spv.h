@@ -60,7 +60,7 @@ struct ptx2spv_options {
     const char *dump; /* comma-separated pass names, or "all", or NULL */
     bool cooperative; /* for ptx2spv_kernel_compile: compile for cooperative launches, see struct ptx2spv_grid; ignored elsewhere */
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
-    bool any_grid;                        /* for ptx2spv_kernel_compile: kernel_info.limits_grid will be 0 */
+    bool any_grid;                        /* for ptx2spv_kernel_compile: kernel_info.limits_grid and limits_objects will be 0 */
 };
 
 enum ptx2spv_dialect {
@@ -180,8 +180,10 @@ struct ptx2spv_target {
     uint8_t splits_fma32;          /* fma.rn.f32 is a product and a sum, which the driver may contract to one operation, where nothing
                                       depends on the single rounding (exact/residuals.c): for targets without exact_fma32 on which the
                                       exact sequence would take several times as long as anything else */
-    uint8_t reserved[3];           /* 0 */
-    uint8_t lockstep; /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
+    uint8_t short_offsets; /* VULKAN: addresses are a parameter plus a zero-extended offset of 32 bits where possible, which the device
+                                      adds in the access; see PTX2SPV_OBJECT_LIMIT */
+    uint8_t reserved[2];   /* 0 */
+    uint8_t lockstep;      /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */
 };
@@ -515,6 +517,9 @@ const struct ptx2spv_relocation *ptx2spv_module_relocations(const struct ptx2spv
 void ptx2spv_module_versions(const struct ptx2spv_module *module, unsigned *isa, unsigned *sm, unsigned *address_bits);
 
 #define PTX2SPV_GRID_LIMIT (UINT64_C(1) << 31)
+/* An allocation that a parameter points into, and every other range of addresses that a kernel may take for one object. It is 1 MiB less
+ * than 2^31, so that a parameter may also point a little in front of its object, as programs do that count from 1. */
+#define PTX2SPV_OBJECT_LIMIT ((UINT64_C(1) << 31) - (UINT64_C(1) << 20))
 
 /* The properties of a compiled kernel. */
 struct ptx2spv_kernel_info {
@@ -530,6 +535,7 @@ struct ptx2spv_kernel_info {
     uint8_t uses_images;      /* has the descriptors of textures */
     uint8_t shared_in_memory; /* see struct ptx2spv_slots; uses_shared is then 0 */
     uint8_t limits_grid;      /* a launch may have at most PTX2SPV_GRID_LIMIT threads in x, gridDim.x * blockDim.x */
+    uint8_t limits_objects;   /* objects to which parameters point may have at most PTX2SPV_OBJECT_LIMIT bytes */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */

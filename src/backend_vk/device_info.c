@@ -45,12 +45,24 @@ static const struct driver_facts {
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps, inlines;
+    uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps, inlines, offsets;
 } drivers[] = {
 #define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, refresh, unroll,    \
-               warps, inlines)                                                                                                             \
-    {id,      CT_VK_EXT_##mark, rule,  granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, kernel,           \
-     refresh, unroll,           warps, inlines},
+               warps, inlines, offsets)                                                                                                    \
+    {id,                                                                                                                                   \
+     CT_VK_EXT_##mark,                                                                                                                     \
+     rule,                                                                                                                                 \
+     granule,                                                                                                                              \
+     {fma32, fma64, div32, div64, sqrt32, sqrt64},                                                                                         \
+     subnormals32,                                                                                                                         \
+     exp2,                                                                                                                                 \
+     zeros,                                                                                                                                \
+     kernel,                                                                                                                               \
+     refresh,                                                                                                                              \
+     unroll,                                                                                                                               \
+     warps,                                                                                                                                \
+     inlines,                                                                                                                              \
+     offsets},
 #include "backend_vk/drivers/drivers.def"
 };
 
@@ -281,6 +293,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->unroll_hint = driver->unroll;
     target->exact_zeros = driver->zeros;
     target->inlines = driver->inlines;
+    target->short_offsets = driver->offsets;
     target->vectors = info->kind == CT_DEVICE_CPU ? PTX2SPV_VECTORS_SPLIT : PTX2SPV_VECTORS_WHOLE;
 }
 

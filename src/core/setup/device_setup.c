@@ -86,6 +86,8 @@ static void apply_options(struct ct_device *device)
         target->workarounds &= ~(uint32_t)PTX2SPV_WORKAROUND_SLOW_SHARED;
     if (!strcmp(ct_config()->textures, "code") || (!*ct_config()->textures && device->info.kind != CT_DEVICE_CPU))
         target->sampled_images = 0; /* NVIDIA's driver reads exportable memory wrongly through linear images; other GPUs were not tried */
+    if (*ct_config()->offsets && target->dialect == PTX2SPV_VULKAN)
+        target->short_offsets = !strcmp(ct_config()->offsets, "short");
     target->lockstep = ct_config()->lockstep;
 }
 

@@ -254,6 +254,8 @@ void ct_gen_dispatch(struct ct_gen *g, uint32_t address, const struct ct_dispatc
 
 /* ---- emit_pointers.c: accesses through pointers ---- */
 uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t type);
+/* The same for an address to which the rule for pointers has been applied. */
+uint32_t ct_gen_device_pointer(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t type);
 /* 0, which no driver can know to be 0 at compile time. */
 uint32_t ct_gen_opaque_zero(struct ct_gen *g, unsigned bits);
 void ct_gen_load_pointed(struct ct_gen *g, enum ct_space space, const struct ct_access *access, uint32_t *units);
