@@ -182,7 +182,8 @@ struct ptx2spv_target {
                                       exact sequence would take several times as long as anything else */
     uint8_t short_offsets; /* VULKAN: addresses are a parameter plus a zero-extended offset of 32 bits where possible, which the device
                                       adds in the access; see PTX2SPV_OBJECT_LIMIT */
-    uint8_t reserved[2];   /* 0 */
+    uint8_t near_sqrt32;   /* the relative error of the driver's Sqrt of f32 is at most 2^-23, also for subnormals if they are kept */
+    uint8_t reserved[1];   /* 0 */
     uint8_t lockstep;      /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */

@@ -37,8 +37,8 @@ struct properties {
     VkPhysicalDeviceDrmPropertiesEXT drm;
 };
 
-enum { FLUSHES = 2, SPLITS = 3, REFINED = 2, SLOW = 2 }; /* values of columns of drivers.def */
-enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT };                /* marks a row of drivers.def for all devices of a driver */
+enum { FLUSHES = 2, SPLITS = 3, REFINED = 2, NEAR = 3, SLOW = 2 }; /* values of columns of drivers.def */
+enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT };                          /* marks a row of drivers.def for all devices of a driver */
 
 static const struct driver_facts {
     VkDriverId id;
@@ -286,6 +286,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->exact_div64 = driver->exact[3];
     target->exact_sqrt32 = driver->exact[4] == 1;
     target->refined_sqrt32 = driver->exact[4] == REFINED;
+    target->near_sqrt32 = driver->exact[4] == NEAR;
     target->exact_sqrt64 = driver->exact[5] != 0;
     target->refined_roots64 = driver->exact[5] == SLOW;
     target->keeps_subnormals32 = target->denorm_preserve32 || driver->subnormals32;

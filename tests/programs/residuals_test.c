@@ -125,6 +125,14 @@ static float polynomial(float a, float b, float c, float d)
     return ordinary(ordinary(ordinary(a, b, c), b, d), b, 0x1.8p-3f);
 }
 
+static float polynomial_of_inverse(float a, float b, float c, float d)
+{
+    const float y = 1 / b;
+
+    (void)d;
+    return ordinary(ordinary(a, y, c), y, -0x1.cp+0f);
+}
+
 static float shared_product(float a, float b, float c, float d)
 {
     return ordinary(a, b, c) + a * b + d;
@@ -172,6 +180,8 @@ static const struct row {
     {"no residual: plain", "fma.rn.f32 %r, %a, %b, %c;", plain},
     {"no residual: polynomial", "fma.rn.f32 %r, %a, %b, %c; fma.rn.f32 %r, %r, %b, %d; fma.rn.f32 %r, %r, %b, " F32("3E400000") ";",
      polynomial},
+    {"no residual: polynomial of an inverse", "rcp.rn.f32 %t, %b; fma.rn.f32 %r, %a, %t, %c; fma.rn.f32 %r, %r, %t, " F32("BFE00000") ";",
+     polynomial_of_inverse},
     {"no residual: shared product", "mul.rn.f32 %t, %a, %b; fma.rn.f32 %r, %a, %b, %c; add.rn.f32 %r, %r, %t; add.rn.f32 %r, %r, %d;",
      shared_product},
 };

@@ -11,7 +11,8 @@
  *   difference  fma(a, b, -p) where p is a product whose error is computed as well (Kahan's difference of two products)
  *   quotient    fma(-q, b, a) where q is computed from a by an inversion or a rounding: the remainder of a division or of a root, and
  *                                                        the reduction of an argument, whose q is a rounded a * K
- *   unit        fma(-b, r, 1) where r is computed from b by an inversion, or b and r from one (Newton's and Goldschmidt's iterations)
+ *   unit        fma(-b, r, 1) where r is computed from b by an inversion, or b and r from one, also with 1/2 (Newton's and Goldschmidt's
+ *               iterations; other constants are those of polynomials)
  *   multiple    fma(x, K, -n) where n is x * K, rounded to an integer (exponential functions)
  *   next        fma(k, -K, r) where r is one of the above with the factor k: further parts of a constant
  *   correction  fma(r, y, q) where r is one of the above, computed from q: the last step of a division or a root
@@ -23,6 +24,8 @@
 enum { VISITS_MAX = 40 };
 #define MAGIC_LEAST UINT32_C(0x4b000000) /* 2^23: adding a constant of this size rounds the other operand to an integer */
 #define MAGNITUDE UINT32_C(0x7fffffff)
+#define ONE UINT32_C(0x3f800000)
+#define HALF UINT32_C(0x3f000000)
 
 /* What lies on the way from a value to one that it was computed from. */
 enum { THROUGH_INVERSION = 1, THROUGH_ROUNDING = 2, THROUGH_ELSE = 4 };
@@ -229,7 +232,8 @@ static bool is_unit(const struct search *s, const struct form *form)
 {
     const struct ct_insn *constant = ct_constant_or_null(s->fn, form->addend);
 
-    return form->cancels && constant && (constant->imm & MAGNITUDE) != 0 && are_inverses(s, form->factors[0], form->factors[1]);
+    return form->cancels && constant && ((constant->imm & MAGNITUDE) == ONE || (constant->imm & MAGNITUDE) == HALF) &&
+           are_inverses(s, form->factors[0], form->factors[1]);
 }
 
 static bool is_multiple(const struct search *s, const struct form *form)
