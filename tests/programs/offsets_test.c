@@ -34,6 +34,22 @@ static const struct row {
     {"stored", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a]; st.global.u32 [%a], %r; ld.global.u32 %r, [%a];",
      false},
     {"atomic", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; atom.global.add.u32 %r, [%a], 0;", false},
+    {"moved by a loop",
+     "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, -40; mov.u32 %k, 10;\n"
+     "L: add.s64 %a, %a, 4; sub.s32 %k, %k, 1; setp.ne.s32 %x, %k, 0; ld.global.u32 %r, [%a]; @%x bra L;",
+     false},
+    {"moved by loops in a loop",
+     "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, -64; mov.u32 %k, 4;\n"
+     "L: mov.u64 %b, %a; mov.u32 %n, 4;\n"
+     "M: ld.global.u32 %r, [%b+4]; add.s64 %b, %b, 4; sub.s32 %n, %n, 1; setp.ne.s32 %x, %n, 0; @%x bra M;\n"
+     "add.s64 %a, %a, 16; sub.s32 %k, %k, 1; setp.ne.s32 %x, %k, 0; @%x bra L;",
+     false},
+    {"one of two",
+     "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; setp.lt.s32 %x, %j, 0; @%x bra L; ld.global.u32 %r, [%p];\n"
+     "add.s64 %a, %a, 8; add.s64 %a, %a, -8; bra M;\nL: mul.wide.s32 %d, %j, 4; add.s64 %a, %p, %d; sub.s32 %k, %i, %j; mul.wide.s32 %d, "
+     "%k, 4;"
+     " add.s64 %a, %a, %d;\nM: ld.global.u32 %r, [%a];",
+     false},
     {"unsigned", "mul.wide.u32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", true},
     {"unsigned, behind", "add.s32 %k, %i, 1; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a-4];", true},
 };
@@ -53,7 +69,8 @@ static void compile(struct bench *bench)
         snprintf(text, sizeof text,
                  ".version 7.0\n.target sm_70\n.address_size 64\n"
                  ".visible .entry k(.param .u64 p, .param .u64 q, .param .u64 v, .param .u64 to, .param .u32 i, .param .u32 j)\n{\n"
-                 "  .reg .b64 %%p, %%q, %%v, %%to, %%a, %%d, %%w;\n  .reg .b32 %%i, %%j, %%k, %%r;\n  ld.param.u64 %%p, [p];\n  "
+                 "  .reg .b64 %%p, %%q, %%v, %%to, %%a, %%b, %%d, %%w;\n  .reg .b32 %%i, %%j, %%k, %%n, %%r;\n  .reg .pred %%x;\n  "
+                 "ld.param.u64 %%p, [p];\n  "
                  "ld.param.u64 %%q, [q];\n"
                  "  ld.param.u64 %%v, [v];\n  ld.param.u64 %%to, [to];\n  ld.param.u32 %%i, [i];\n  ld.param.u32 %%j, [j];\n  cvt.s64.s32 "
                  "%%w, %%i;\n"
