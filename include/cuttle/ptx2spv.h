@@ -62,7 +62,7 @@ struct ptx2spv_options {
     bool
         clusters; /* with cooperative: compile for clusters of several blocks, see struct ptx2spv_grid; shared memory is in device memory */
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
-    bool any_grid;                        /* for ptx2spv_kernel_compile: kernel_info.limits_grid will be 0 */
+    bool any_grid;                        /* for ptx2spv_kernel_compile: kernel_info.limits_grid and limits_objects will be 0 */
 };
 
 enum ptx2spv_dialect {
@@ -179,8 +179,14 @@ struct ptx2spv_target {
                                 access adjacent memory */
     uint8_t sampled_images;  /* VULKAN: kernels may read textures through images: see PTX2SPV_IMAGE_DESCRIPTORS */
     uint8_t images_take_any_place; /* coordinates that are not numbers, infinite or huge are as good as any there */
-    uint8_t reserved[4];           /* 0 */
-    uint8_t lockstep; /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
+    uint8_t splits_fma32;          /* fma.rn.f32 is a product and a sum, which the driver may contract to one operation, where nothing
+                                      depends on the single rounding (exact/residuals.c): for targets without exact_fma32 on which the
+                                      exact sequence would take several times as long as anything else */
+    uint8_t short_offsets; /* VULKAN: addresses are a parameter plus a zero-extended offset of 32 bits where possible, which the device
+                                      adds in the access; see PTX2SPV_OBJECT_LIMIT */
+    uint8_t near_sqrt32;   /* the relative error of the driver's Sqrt of f32 is at most 2^-23, also for subnormals if they are kept */
+    uint8_t reserved[1];   /* 0 */
+    uint8_t lockstep;      /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */
 };
@@ -563,6 +569,9 @@ const struct ptx2spv_relocation *ptx2spv_module_relocations(const struct ptx2spv
 void ptx2spv_module_versions(const struct ptx2spv_module *module, unsigned *isa, unsigned *sm, unsigned *address_bits);
 
 #define PTX2SPV_GRID_LIMIT (UINT64_C(1) << 31)
+/* An allocation that a parameter points into, and every other range of addresses that a kernel may take for one object. It is 1 MiB less
+ * than 2^31, so that a parameter may also point a little in front of its object, as programs do that count from 1. */
+#define PTX2SPV_OBJECT_LIMIT ((UINT64_C(1) << 31) - (UINT64_C(1) << 20))
 
 /* The properties of a compiled kernel. */
 struct ptx2spv_kernel_info {
@@ -578,6 +587,7 @@ struct ptx2spv_kernel_info {
     uint8_t uses_images;      /* has the descriptors of textures */
     uint8_t shared_in_memory; /* see struct ptx2spv_slots; uses_shared is then 0 */
     uint8_t limits_grid;      /* a launch may have at most PTX2SPV_GRID_LIMIT threads in x, gridDim.x * blockDim.x */
+    uint8_t limits_objects;   /* objects to which parameters point may have at most PTX2SPV_OBJECT_LIMIT bytes */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */

@@ -38,20 +38,32 @@ struct properties {
     VkPhysicalDeviceDrmPropertiesEXT drm;
 };
 
-enum { FLUSHES = 2, REFINED = 2, SLOW = 2 }; /* values of columns of drivers.def */
-enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT };    /* marks a row of drivers.def for all devices of a driver */
+enum { FLUSHES = 2, SPLITS = 3, REFINED = 2, NEAR = 3, SLOW = 2 }; /* values of columns of drivers.def */
+enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT };                          /* marks a row of drivers.def for all devices of a driver */
 
 static const struct driver_facts {
     VkDriverId id;
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps, inlines;
+    uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps, inlines, offsets;
 } drivers[] = {
 #define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, refresh, unroll,    \
-               warps, inlines)                                                                                                             \
-    {id,      CT_VK_EXT_##mark, rule,  granule, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, zeros, kernel,           \
-     refresh, unroll,           warps, inlines},
+               warps, inlines, offsets)                                                                                                    \
+    {id,                                                                                                                                   \
+     CT_VK_EXT_##mark,                                                                                                                     \
+     rule,                                                                                                                                 \
+     granule,                                                                                                                              \
+     {fma32, fma64, div32, div64, sqrt32, sqrt64},                                                                                         \
+     subnormals32,                                                                                                                         \
+     exp2,                                                                                                                                 \
+     zeros,                                                                                                                                \
+     kernel,                                                                                                                               \
+     refresh,                                                                                                                              \
+     unroll,                                                                                                                               \
+     warps,                                                                                                                                \
+     inlines,                                                                                                                              \
+     offsets},
 #include "backend_vk/drivers/drivers.def"
 };
 
@@ -276,13 +288,15 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
 #include "features.def"
 #define FLOAT_CONTROL(member, property) target->member = properties->v12.property != 0;
 #include "float_controls.def"
-    target->exact_fma32 = driver->exact[0] != 0;
+    target->exact_fma32 = driver->exact[0] == 1 || driver->exact[0] == FLUSHES;
+    target->splits_fma32 = driver->exact[0] == SPLITS;
     target->fma32_flushes = target->guards_fma32 = driver->exact[0] == FLUSHES;
     target->exact_fma64 = driver->exact[1];
     target->exact_div32 = driver->exact[2];
     target->exact_div64 = driver->exact[3];
     target->exact_sqrt32 = driver->exact[4] == 1;
     target->refined_sqrt32 = driver->exact[4] == REFINED;
+    target->near_sqrt32 = driver->exact[4] == NEAR;
     target->exact_sqrt64 = driver->exact[5] != 0;
     target->refined_roots64 = driver->exact[5] == SLOW;
     target->keeps_subnormals32 = target->denorm_preserve32 || driver->subnormals32;
@@ -290,6 +304,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->unroll_hint = driver->unroll;
     target->exact_zeros = driver->zeros;
     target->inlines = driver->inlines;
+    target->short_offsets = driver->offsets;
     target->vectors = info->kind == CT_DEVICE_CPU ? PTX2SPV_VECTORS_SPLIT : PTX2SPV_VECTORS_WHOLE;
 }
 

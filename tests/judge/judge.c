@@ -74,7 +74,8 @@ struct testimony {
 
 static struct testimony take(struct trial *trial, const struct exhibit *exhibit)
 {
-    struct testimony t = {.statistics = {NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED}};
+    struct testimony t = {.statistics = {NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED, NOT_REPORTED,
+                                         NOT_REPORTED, NOT_REPORTED}};
 
     t.verdict = trial->judge.compile(&trial->judge, exhibit, &t.statistics, t.why, sizeof t.why);
     return t;

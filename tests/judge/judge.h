@@ -18,6 +18,7 @@ struct statistics {
     uint64_t instructions;
     uint64_t code_bytes;
     uint64_t vector_registers, scalar_registers; /* registers of a hardware thread; a vector register holds a value for each lane */
+    uint64_t latency, inverse_throughput;        /* estimates, in cycles, of a hardware thread (RADV) */
     uint64_t spills, scalar_spills;              /* spilled registers: to memory, and scalar ones to lanes of vector registers */
 };
 
@@ -46,6 +47,10 @@ struct judge {
 
 /* Initializes a judge. Returns false if it is not available, with the reason in `why`. */
 bool judge_open_vulkan(struct judge *judge, char *why, size_t why_size);
+/* Compiles a module that is not Cuttle's, with an entry point "main", up to FOREIGN_BUFFERS storage buffers in set 0 and 128 bytes of push
+ * constants at most, for subgroups of as many lanes as Cuttle's kernels have. For Vulkan. */
+#define FOREIGN_BUFFERS 8
+enum verdict judge_compile_foreign(struct judge *judge, const uint32_t *words, size_t n_words, struct statistics *out);
 /* device: a name that `ocloc compile --help` lists; library: libocloc.so. */
 bool judge_open_ocloc(struct judge *judge, const char *device, const char *library, char *why, size_t why_size);
 /* kind: a name from judge_valid.c. */

@@ -22,6 +22,7 @@ static const struct {
     {"SGPRs", offsetof(struct statistics, scalar_registers)},    {"VGPRs", offsetof(struct statistics, vector_registers)},
     {"Instructions", offsetof(struct statistics, instructions)}, {"Code size", offsetof(struct statistics, code_bytes)},
     {"Spilled VGPRs", offsetof(struct statistics, spills)},      {"Spilled SGPRs", offsetof(struct statistics, scalar_spills)},
+    {"Latency", offsetof(struct statistics, latency)},           {"Inverse Throughput", offsetof(struct statistics, inverse_throughput)},
 };
 
 static void take(const VkPipelineExecutableStatisticKHR *statistic, struct statistics *out)
@@ -74,6 +75,52 @@ static enum verdict compile(struct judge *judge, const struct exhibit *exhibit, 
         snprintf(why, why_size, "the pipeline gives error %d", (int)r);
     ct_vk_kernel_destroy(image);
     return r == CUDA_SUCCESS ? VERDICT_COMPILED : VERDICT_REFUSED;
+}
+
+static bool make_layout(const struct ct_backend_device *device, VkDescriptorSetLayout *out_set, VkPipelineLayout *out)
+{
+    const VkPushConstantRange range = {VK_SHADER_STAGE_COMPUTE_BIT, 0, 128};
+    VkDescriptorSetLayoutBinding bindings[FOREIGN_BUFFERS];
+    const VkDescriptorSetLayoutCreateInfo set = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO, .bindingCount = FOREIGN_BUFFERS, .pBindings = bindings};
+    const VkPipelineLayoutCreateInfo layout = {.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+                                               .setLayoutCount = 1,
+                                               .pSetLayouts = out_set,
+                                               .pushConstantRangeCount = 1,
+                                               .pPushConstantRanges = &range};
+
+    for (uint32_t i = 0; i < FOREIGN_BUFFERS; i++)
+        bindings[i] = (VkDescriptorSetLayoutBinding){i, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_COMPUTE_BIT, NULL};
+    return device->vk.vkCreateDescriptorSetLayout(device->handle, &set, NULL, out_set) == VK_SUCCESS &&
+           device->vk.vkCreatePipelineLayout(device->handle, &layout, NULL, out) == VK_SUCCESS;
+}
+
+enum verdict judge_compile_foreign(struct judge *judge, const uint32_t *words, size_t n_words, struct statistics *out)
+{
+    struct vulkan *vulkan = judge->state;
+    struct ct_backend_device *device = vulkan->device;
+    const VkShaderModuleCreateInfo module = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = n_words * sizeof *words, .pCode = words};
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo lanes = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = 32};
+    VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+                                        .flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR,
+                                        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                                                  .pNext = vulkan->physical.require_subgroup_32 ? &lanes : NULL,
+                                                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                                                  .pName = "main"}};
+    VkDescriptorSetLayout set = VK_NULL_HANDLE;
+    VkPipeline pipeline = VK_NULL_HANDLE;
+
+    if (device->capture_statistics && make_layout(device, &set, &info.layout) &&
+        device->vk.vkCreateShaderModule(device->handle, &module, NULL, &info.stage.module) == VK_SUCCESS &&
+        device->vk.vkCreateComputePipelines(device->handle, VK_NULL_HANDLE, 1, &info, NULL, &pipeline) == VK_SUCCESS)
+        read_statistics(device, pipeline, out);
+    device->vk.vkDestroyPipeline(device->handle, pipeline, NULL);
+    device->vk.vkDestroyShaderModule(device->handle, info.stage.module, NULL);
+    device->vk.vkDestroyPipelineLayout(device->handle, info.layout, NULL);
+    device->vk.vkDestroyDescriptorSetLayout(device->handle, set, NULL);
+    return pipeline ? VERDICT_COMPILED : VERDICT_REFUSED;
 }
 
 bool judge_open_vulkan(struct judge *judge, char *why, size_t why_size)

@@ -52,6 +52,7 @@ static struct {
     struct record *free_records;
     struct table *free_tables;
     struct ct_permanent_arena memory;
+    atomic_bool has_large_objects; /* ct_address_has_large_objects; not guarded */
 } map = {
     .root.entries[0] = (uintptr_t)&map.below_2_56 + 1,
     .below_2_56 = {.entries[0] = (uintptr_t)&map.low + 1, .n_ranges = 1}, /* one too many, so that the permanent tables are never freed */
@@ -378,10 +379,18 @@ CUresult ct_address_insert(const struct ct_range *range)
     if (range->size_bytes == 0 || range->start > UINT64_MAX - range->size_bytes)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "range 0x%llx + %llu is empty or overflows", (unsigned long long)range->start,
                        (unsigned long long)range->size_bytes);
+    if (range->size_bytes > PTX2SPV_OBJECT_LIMIT &&
+        range->kind != CT_RANGE_SCRATCH) /* relaxed: a launch with a pointer into it comes later */
+        atomic_store_explicit(&map.has_large_objects, true, memory_order_relaxed);
     ct_mutex_lock(&map.lock);
     r = insert_locked(range);
     ct_mutex_unlock(&map.lock);
     return r;
+}
+
+bool ct_address_has_large_objects(void)
+{
+    return atomic_load_explicit(&map.has_large_objects, memory_order_relaxed);
 }
 
 CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_range *out)

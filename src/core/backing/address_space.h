@@ -57,6 +57,8 @@ bool ct_address_find_any(uint64_t address, uint64_t size_bytes, struct ct_range 
 CUresult ct_range_check(const struct ct_range *range, uint64_t address, uint64_t size_bytes);
 /* Adds a range; it must not overlap another (INVALID_VALUE). */
 CUresult ct_address_insert(const struct ct_range *range);
+/* Whether there has ever been a range of more than PTX2SPV_OBJECT_LIMIT bytes to which an application has a pointer. */
+bool ct_address_has_large_objects(void);
 /* Removes the range that starts at `start` and copies it to *out; INVALID_VALUE if there is none. */
 CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_range *out);
 /* Sets `synchronous` of the range that `start` and `id` identify. INVALID_VALUE: the range no longer exists. */

@@ -234,6 +234,11 @@ void ct_probe_ensure(struct ct_device *device, struct ct_backend_device *opened)
 {
     if (!ct_once_begin(&device->probed, &device->lock))
         return;
+    if (device->info.target.splits_fma32)
+        ct_log(CT_LOG_WARN,
+               "device %d: it has no fma that rounds once; a product and a sum take its place, except where results depend on the single "
+               "rounding. CUTTLE_MATH=exact computes all exactly, many times slower (docs/devices.md)",
+               device->ordinal);
     settle(device, opened);
     ct_once_end(&device->probed, &device->lock, true);
 }

@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/memory/memory.h"
 #include "core/code/print.h"
+#include "core/backing/address_space.h"
 #include "core/backing/memory_backing.h"
 #include "core/code/occupancy.h"
 #include "core/stream/stream_record.h"
@@ -233,7 +234,8 @@ static CUresult check_room(const struct ct_function *function, const struct ct_l
 
 static bool needs_any_grid(const struct ct_function *function, const struct ct_launch_shape *shape)
 {
-    return function->info.limits_grid && (uint64_t)shape->grid[0] * shape->block[0] > PTX2SPV_GRID_LIMIT;
+    return (function->info.limits_grid && (uint64_t)shape->grid[0] * shape->block[0] > PTX2SPV_GRID_LIMIT) ||
+           (function->info.limits_objects && ct_address_has_large_objects());
 }
 
 /* .blocksareclusters: the grid becomes one of blocks. */

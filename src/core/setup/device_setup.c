@@ -20,15 +20,17 @@ static void claim_all(struct ptx2spv_target *target)
 {
     target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 1;
     target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = 1;
-    target->refined_sqrt32 = target->fma32_flushes = target->guards_fma32 = 0;
+    target->refined_sqrt32 = target->fma32_flushes = target->guards_fma32 = target->splits_fma32 = 0;
 }
 
 static void take_fast_math(struct ct_device *device)
 {
-    const uint8_t flushes = device->info.target.fma32_flushes;
+    const uint8_t flushes = device->info.target.fma32_flushes, splits = device->info.target.splits_fma32;
 
     claim_all(&device->info.target);
     device->info.target.fma32_flushes = flushes;
+    device->info.target.splits_fma32 = splits; /* such drivers contract a product and a sum, and take Fma apart */
+    device->info.target.exact_fma32 = !splits;
     ct_log(CT_LOG_WARN, "device %d: CUTTLE_MATH=fast: fma, division and square root are only as accurate as the driver's operations",
            device->ordinal);
 }
@@ -36,7 +38,14 @@ static void take_fast_math(struct ct_device *device)
 static void take_own_math(struct ptx2spv_target *target)
 {
     target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 0;
-    target->exact_fma64 = target->refined_sqrt32 = target->refined_roots64 = target->guards_fma32 = 0;
+    target->exact_fma64 = target->refined_sqrt32 = target->refined_roots64 = target->guards_fma32 = target->splits_fma32 = 0;
+}
+
+/* As on AMD's GPUs before GFX10.3. */
+static void take_split_math(struct ptx2spv_target *target)
+{
+    target->exact_fma32 = target->refined_sqrt32 = target->guards_fma32 = 0;
+    target->splits_fma32 = 1;
 }
 
 /* Treats the driver as an unknown one that claims to support what native warps need. */
@@ -65,6 +74,8 @@ static void apply_options(struct ct_device *device)
         claim_all(target);
     else if (!strcmp(ct_config()->math, "guarded"))
         target->guards_fma32 = 1;
+    else if (!strcmp(ct_config()->math, "split"))
+        take_split_math(target);
     else if (!strcmp(ct_config()->math, "refined"))
         target->refined_roots64 = 1;
     if (!strcmp(ct_config()->sync, "resumed"))
@@ -75,6 +86,8 @@ static void apply_options(struct ct_device *device)
         target->workarounds &= ~(uint32_t)PTX2SPV_WORKAROUND_SLOW_SHARED;
     if (!strcmp(ct_config()->textures, "code"))
         target->sampled_images = 0;
+    if (*ct_config()->offsets && target->dialect == PTX2SPV_VULKAN)
+        target->short_offsets = !strcmp(ct_config()->offsets, "short");
     target->lockstep = ct_config()->lockstep;
 }
 

@@ -85,6 +85,8 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
 ct_value ct_fused_from_wide(struct ct_cursor *at, ct_value a, ct_value b, ct_value c);
 /* The same for bf16 operands widened to f32, rounded to nearest; the result is bf16. */
 ct_value ct_lower_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_value c);
+/* Whether an FFMA becomes a product and a sum (ptx2spv_target.splits_fma32). */
+bool ct_splits_fma32(const struct ct_fn *fn, const struct ct_insn *insn);
 /* Whether `guard` handles fma.rn.f32 in the function, since the driver's Fma flushes subnormals or does not round once. In the latter case
  * subroutines have the exact sequence. */
 bool ct_guards_fma32(const struct ct_fn *fn);

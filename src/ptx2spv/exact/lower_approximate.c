@@ -5,7 +5,8 @@
  * without .ftz keeps but devices may flush, are scaled into that range by powers of two. Errors that the ISA allows: ex2 2^-22 relative,
  * lg2 2^-22 (absolute between 0.5 and 2), rsqrt 2^-22.9, sin and cos 2^-20.5 absolute within [-pi, pi], tanh 2^-11 relative. Vulkan
  * guarantees less ("Precision and Operation of SPIR-V Instructions"): ex2 is our own unless the target's is known to be precise enough;
- * lg2, sin, cos and rsqrt are the device's, which NVIDIA's and lavapipe keep within these bounds. */
+ * lg2, sin, cos and rsqrt are the device's, which NVIDIA's and lavapipe keep within these bounds. sqrt, 2^-23, is the exact root unless the
+ * target's own is known to be precise enough. */
 #include "lower.h"
 
 static ct_value f32(struct ct_cursor *at, double value)
@@ -130,6 +131,8 @@ static ct_value approximate32(struct ct_lower *l, ct_value x)
     case CT_OP_FTANH:
         return hyperbolic_tangent(at, x);
     case CT_OP_FSQRT:
+        if (l->fn->target->near_sqrt32 && (l->insn->ftz || l->fn->target->keeps_subnormals32))
+            return ct_op1(at, CT_OP_FSQRT, PTX_F32, x);
         return ct_lower_root(l, PTX_F32, PTX_RN, x);
     default: /* sin, cos, rcp */
         return ct_op1(at, l->insn->op, PTX_F32, x);

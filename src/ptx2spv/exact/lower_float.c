@@ -285,7 +285,8 @@ static bool may_stay_unchanged(const struct ct_lower *l)
     if (insn->ftz || insn->sat || insn->nan || !ct_rounds_to_nearest(insn->rounding) || half_is_missing(l))
         return false;
     if (insn->op == CT_OP_FFMA)
-        return insn->type == PTX_F32 ? target->exact_fma32 || ct_guards_fma32(l->fn) : insn->type == PTX_F64 && target->exact_fma64;
+        return insn->type == PTX_F32 ? target->exact_fma32 || ct_guards_fma32(l->fn) || ct_splits_fma32(l->fn, insn)
+                                     : insn->type == PTX_F64 && target->exact_fma64;
     return insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FMUL;
 }
 
@@ -330,7 +331,8 @@ ct_value ct_lower_float_operation(struct ct_lower *l)
     if (insn->type == PTX_BF16)
         return through_f32(l);
     if (may_stay_unchanged(l)) {
-        insn->guarded = insn->op == CT_OP_FFMA && insn->type == PTX_F32 && ct_guards_fma32(l->fn);
+        insn->split = ct_splits_fma32(l->fn, insn);
+        insn->guarded = insn->op == CT_OP_FFMA && insn->type == PTX_F32 && ct_guards_fma32(l->fn) && !insn->split;
         return CT_NO_VALUE;
     }
     for (uint32_t i = 0; i < insn->n_operands; i++)

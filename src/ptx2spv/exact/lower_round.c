@@ -350,6 +350,12 @@ ct_value ct_lower_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_valu
     return ct_bf16_narrowed(l, PTX_F64, odd_sum64(at, product, wide_c));
 }
 
+bool ct_splits_fma32(const struct ct_fn *fn, const struct ct_insn *insn)
+{
+    return fn->target->splits_fma32 && insn->op == CT_OP_FFMA && insn->type == PTX_F32 && !insn->residual &&
+           ct_rounds_to_nearest(insn->rounding);
+}
+
 bool ct_guards_rounding(const struct ct_fn *fn)
 {
     const struct ptx2spv_target *target = fn->target;
@@ -388,18 +394,20 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
 {
     struct ct_cursor *at = &l->at;
     const struct ptx2spv_target *target = l->fn->target;
-    const bool nearest = ct_rounds_to_nearest(rounding), guarded = ct_guards_fma32(l->fn) && !l->insn->ftz;
+    const bool nearest = ct_rounds_to_nearest(rounding), splits = ct_splits_fma32(l->fn, l->insn);
+    const bool guarded = ct_guards_fma32(l->fn) && !l->insn->ftz && !splits;
     ct_value result;
 
     if (type == PTX_F16)
         return fused_through(l, type, PTX_F32, rounding, a, b, c);
     if (type == PTX_F64)
         return fused64(l, rounding, a, b, c);
-    if (nearest && (target->exact_fma32 || guarded || !target->float64)) {
-        if (l->insn->ftz)
+    if (nearest && (target->exact_fma32 || guarded || splits || !target->float64)) {
+        if (l->insn->ftz && !splits)
             note_tiny_scaled(l, CT_OP_FFMA, a, b, c);
         result = ct_emit3(at, CT_OP_FFMA, type, CT_W_32, a, b, c);
         at->fn->values.v[result.i].def->guarded = guarded;
+        at->fn->values.v[result.i].def->split = splits;
         return result;
     }
     if (!target->float64)

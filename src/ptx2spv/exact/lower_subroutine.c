@@ -28,7 +28,8 @@ static bool target_rounds(const struct ct_lower *l)
     switch ((unsigned)insn->op) {
     case CT_OP_FFMA:
         return type == PTX_F64 ? target->exact_fma64
-                               : type == PTX_F32 && (target->exact_fma32 || (ct_guards_fma32(l->fn) && !insn->ftz) || !target->float64);
+                               : type == PTX_F32 && (target->exact_fma32 || ct_splits_fma32(l->fn, insn) ||
+                                                     (ct_guards_fma32(l->fn) && !insn->ftz) || !target->float64);
     case CT_OP_FDIV:
     case CT_OP_FRCP:
         return type == PTX_F64 ? target->exact_div64 : target->exact_div32;
@@ -88,7 +89,8 @@ static bool computes(const struct ct_subroutine *subroutine, const struct ct_ins
     const struct ct_insn *operation = subroutine->operation;
 
     return operation->op == insn->op && operation->type == insn->type && operation->rounding == insn->rounding &&
-           operation->ftz == insn->ftz && operation->sat == insn->sat && operation->nan == insn->nan && subroutine->flushed == flushed;
+           operation->ftz == insn->ftz && operation->sat == insn->sat && operation->nan == insn->nan &&
+           operation->residual == insn->residual && subroutine->flushed == flushed;
 }
 
 static ct_value add_argument(struct ct_cursor *at, uint32_t index, enum ct_width width, bool is_flushed)
@@ -120,6 +122,7 @@ static struct ct_subroutine create(struct ct_lower *l, uint32_t flushed)
     operation->ftz = insn->ftz;
     operation->sat = insn->sat;
     operation->nan = insn->nan;
+    operation->residual = insn->residual;
     operation->results[0] = result;
     memcpy(operation->operands, arguments, insn->n_operands * sizeof *arguments);
     ct_emit_insn(&at, CT_OP_RESULT, PTX_NONE, 0, 1)->operands[0] = result;

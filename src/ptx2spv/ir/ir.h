@@ -108,7 +108,10 @@ struct ct_insn {
     bool ftz, sat, approx, nan, read_only /* ld.global.nc, const: the memory does not change while the kernel runs */;
     bool aligned;                  /* BARRIER: all threads of a warp that have not ended reach it together */
     bool guarded;                  /* FFMA of f32 with subnormals by an Fma that flushes them: set by `lower`, handled by `guard` */
+    bool residual;                 /* FFMA of f32 whose single rounding matters: set by residuals.c, for targets that split others */
+    bool split;                    /* FFMA of f32: a product and a sum, which may be contracted: set by `lower`, for the emitter */
     bool refined;                  /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: set by `lower`, handled by `refine` */
+    bool is_device;                /* LOAD, STORE and ATOM in GLOBAL: the rule for pointers has been applied to the address (offsets.c) */
     bool is_element;               /* ADD of 64 bits: operand 0 is the address of an array, operand 1 the distance of a thread's element
                                       from it: set by indices.c, for the emitter */
     uint64_t imm;                  /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape */
@@ -268,6 +271,7 @@ struct ct_fn {
     uint32_t number_param_offset; /* of one more parameter, the launch's number: set by build; 0: the kernel does not read %gridid */
     uint32_t param_bytes;         /* of the parameter block, with the additional parameters */
     uint32_t grid_thread_words;   /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
+    bool limits_objects;          /* set by offsets.c: objects in memory have at most PTX2SPV_OBJECT_LIMIT bytes */
     bool limits_grid;             /* set by indices.c: launches have at most 2^31 threads in x */
     bool uses_dynamic_shared, reads_shared_size, uses_barrier, uses_fault, uses_timer, uses_images, params_in_buffer;
     /* structured form */

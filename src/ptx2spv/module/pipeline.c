@@ -181,6 +181,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .uses_images = fn->uses_images,
         .shared_in_memory = fn->shared_in_memory,
         .limits_grid = fn->limits_grid,
+        .limits_objects = fn->limits_objects,
         .slots_param_offset = fn->slots_param_offset,
         .number_param_offset = fn->number_param_offset,
         .static_shared_bytes = fn->shared_bytes,

@@ -6,7 +6,7 @@
  * emitted control flow (a use outside of the tree's list that contains the definition); so do phis. */
 #ifndef PTX2SPV_EMIT_H
 #define PTX2SPV_EMIT_H
-/* Parts: emit_arith.c, emit_atomic.c, emit_bytes.c, emit_choices.c, emit_compare.c, emit_control.c, emit_entry.c, emit_float.c,
+/* Parts: emit_arith.c, emit_atomic.c, emit_bytes.c, emit_choices.c, emit_compare.c, emit_contractions.c, emit_control.c, emit_entry.c, emit_float.c,
  * emit_memory.c, emit_opencl.c, emit_pointers.c, emit_products.c, emit_signs.c, emit_types.c, emit_values.c,
  * emit_variables.c, emit_vulkan.c, emit_warp.c,
  * emit_wide.c, emit_words.c. */
@@ -99,15 +99,17 @@ struct ct_gen {
     struct ct_gen_value *values;       /* indexed by value */
     struct ct_gen_position *positions; /* indexed by block id */
     struct ct_gen_edge {
-        uint32_t to, index;        /* id of the target; index of the edge among the target's predecessors */
-    } *edges;                      /* see emit_values.c */
-    uint32_t *first_edge;          /* indexed by block id: its edges are edges[first_edge[b]] to edges[first_edge[b + 1] - 1] */
-    struct ct_gen_region *regions; /* indexed by node id */
-    uint32_t *selectors;           /* Function variables */
-    struct ct_gen_pairs *pairs;    /* see emit_compare.c; NULL: not searched for */
-    const struct ct_block *block;  /* the current block */
-    uint32_t label;                /* of the current SPIR-V block */
-    bool open;                     /* which has no terminator yet */
+        uint32_t to, index;                   /* id of the target; index of the edge among the target's predecessors */
+    } *edges;                                 /* see emit_values.c */
+    uint32_t *first_edge;                     /* indexed by block id: its edges are edges[first_edge[b]] to edges[first_edge[b + 1] - 1] */
+    struct ct_gen_region *regions;            /* indexed by node id */
+    uint32_t *selectors;                      /* Function variables */
+    struct ct_gen_pairs *pairs;               /* see emit_compare.c; NULL: not searched for */
+    struct ct_gen_contractions *contractions; /* see emit_contractions.c; NULL: there are none */
+    uint32_t varying_zero;                    /* see emit_float.c; 0: not yet emitted */
+    const struct ct_block *block;             /* the current block */
+    uint32_t label;                           /* of the current SPIR-V block */
+    bool open;                                /* which has no terminator yet */
 
     /* see emit_control.c */
     uint32_t n_cuts;        /* barriers and, if the kernel has_barriers, loops that have been emitted */
@@ -206,6 +208,11 @@ void ct_gen_find_choices(struct ct_gen *g);
 uint32_t ct_gen_use_chosen(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand);
 uint32_t ct_gen_use_chosen_float(struct ct_gen *g, const struct ct_insn *insn, uint32_t operand);
 
+/* ---- emit_contractions.c ---- */
+void ct_gen_find_contractions(struct ct_gen *g); /* analyses the operands of split FFMAs; call before anything is emitted */
+/* Those operands of a split FFMA, as a set, that would prevent the driver from making one operation of product and sum. */
+unsigned ct_gen_hidden_from_contraction(const struct ct_gen *g, const struct ct_insn *insn);
+
 /* ---- emit_signs.c ---- */
 bool ct_gen_must_hide_signs(const struct ct_fn *fn);
 /* Whether the driver's compiler must not see a constant. */
@@ -248,6 +255,8 @@ void ct_gen_dispatch(struct ct_gen *g, uint32_t address, const struct ct_dispatc
 
 /* ---- emit_pointers.c: accesses through pointers ---- */
 uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t type);
+/* The same for an address to which the rule for pointers has been applied. */
+uint32_t ct_gen_device_pointer(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t type);
 /* 0, which no driver can know to be 0 at compile time. */
 uint32_t ct_gen_opaque_zero(struct ct_gen *g, unsigned bits);
 void ct_gen_load_pointed(struct ct_gen *g, enum ct_space space, const struct ct_access *access, uint32_t *units);

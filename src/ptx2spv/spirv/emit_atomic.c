@@ -65,6 +65,8 @@ static uint32_t atomic_pointer(struct ct_gen *g, const struct atomic_job *job, e
 {
     enum ct_shared_view view = job->bits == 32 ? CT_VIEW_32 : CT_VIEW_64;
 
+    if (job->insn->is_device)
+        return ct_gen_device_pointer(g, address, job->insn->offset, job->type);
     if (space != CT_SPACE_SHARED || g->dialect->has_pointers)
         return g->dialect->pointer(g, space, address, job->insn->offset, job->type);
     if (job->is_float)

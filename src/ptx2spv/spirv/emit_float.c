@@ -139,6 +139,38 @@ static void gen_form(struct ct_gen *g, const struct ct_insn *insn)
     ct_gen_define_float(g, insn->results[0], exact(g, id));
 }
 
+/* 0, and the driver can know neither that it is, nor that all threads have the same. */
+static uint32_t varying_zero(struct ct_gen *g)
+{
+    if (!g->varying_zero) {
+        const uint32_t uint = ct_gen_int_type(g, 32), z = ct_gen_sysval(g, CT_SYS_NCTAID_Z), thread = ct_gen_sysval(g, CT_SYS_TID_LINEAR);
+        const uint32_t zero = GEN_EARLY(g, SpvOpShiftRightLogical, uint, z, ct_gen_u32(g, 16)); /* the grid's z is at most 65535 */
+
+        g->varying_zero = GEN_EARLY(g, SpvOpBitwiseAnd, uint, thread, zero);
+    }
+    return g->varying_zero;
+}
+
+static uint32_t hidden(struct ct_gen *g, uint32_t operand)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32), bits = GEN(g, SpvOpBitcast, uint, operand);
+
+    return GEN(g, SpvOpBitcast, ct_gen_float_type(g, 32), GEN(g, SpvOpBitwiseXor, uint, bits, varying_zero(g)));
+}
+
+/* An FFMA that may be contracted. */
+static void gen_split(struct ct_gen *g, const struct ct_insn *insn)
+{
+    const uint32_t type = ct_gen_float_type(g, 32);
+    const unsigned hides = ct_gen_hidden_from_contraction(g, insn);
+    uint32_t operands[3], product;
+
+    for (uint32_t i = 0; i < 3; i++)
+        operands[i] = hides >> i & 1 ? hidden(g, use_operand(g, insn, i)) : use_operand(g, insn, i);
+    product = GEN(g, SpvOpFMul, type, operands[0], operands[1]);
+    ct_gen_define_float(g, insn->results[0], GEN(g, SpvOpFAdd, type, product, operands[2]));
+}
+
 static void gen_rcp(struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned bits = ptx_type_bits(insn->type);
@@ -217,7 +249,10 @@ void ct_gen_float(struct ct_gen *g, const struct ct_insn *insn)
         gen_convert(g, insn);
         break;
     default:
-        gen_form(g, insn);
+        if (insn->split)
+            gen_split(g, insn);
+        else
+            gen_form(g, insn);
         break; /* those of the table: ct_gen_insn passes no other */
     }
 }

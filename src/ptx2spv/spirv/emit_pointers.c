@@ -27,6 +27,13 @@ static uint32_t distance_of(struct ct_gen *g, uint32_t address)
     return distance;
 }
 
+uint32_t ct_gen_device_pointer(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t type)
+{
+    if (offset)
+        address = GEN(g, SpvOpIAdd, ct_gen_int_type(g, 64), address, ct_spv_const_int(&g->m, 64, (uint64_t)offset));
+    return GEN(g, SpvOpConvertUToPtr, ct_spv_type_pointer(&g->m, g->dialect->global_storage, type), address);
+}
+
 /* The pointer rule is applied to the base, so that the constant offset can still be folded into the access. */
 uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offset, uint32_t type)
 {
@@ -36,9 +43,7 @@ uint32_t ct_gen_global_pointer(struct ct_gen *g, uint32_t address, int64_t offse
         address = GEN(g, SpvOpBitwiseOr, ulong, address, ct_spv_const_int(&g->m, 64, g->target->pointer_mask));
     if (g->target->pointer_rule == PTX2SPV_POINTER_WINDOWS)
         address = GEN(g, SpvOpIAdd, ulong, address, distance_of(g, address));
-    if (offset)
-        address = GEN(g, SpvOpIAdd, ulong, address, ct_spv_const_int(&g->m, 64, (uint64_t)offset));
-    return GEN(g, SpvOpConvertUToPtr, ct_spv_type_pointer(&g->m, g->dialect->global_storage, type), address);
+    return ct_gen_device_pointer(g, address, offset, type);
 }
 
 /* Pointer arithmetic, in which LLVM recognizes adjacent elements where it does not in a sum of integers. */
@@ -108,6 +113,8 @@ static uint32_t piece_pointer(struct ct_gen *g, enum ct_space space, const struc
     const int64_t offset = piece->access.offset + first * unit_bytes;
     const struct ct_insn *sum = element_or_null(g, piece->access.insn);
 
+    if (piece->access.insn->is_device)
+        return ct_gen_device_pointer(g, piece->access.address, offset, piece->type);
     if (sum)
         return element_pointer(g, ct_gen_use(g, sum->operands[0]), ct_gen_use(g, sum->operands[1]), offset, piece->type);
     return g->dialect->pointer(g, space, piece->access.address, offset, piece->type);

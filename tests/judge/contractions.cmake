@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# Counts the float instructions that RADV prints (RADV_DEBUG=shaders) for contractions.ptx: every fma of it, and neither products nor sums.
+#   cmake -DJUDGE=.. -DCHIP=vega10 -DPTX=contractions.ptx -P contractions.cmake
+file(STRINGS ${PTX} wanted REGEX "^ *fma\\.rn\\.f32")
+list(LENGTH wanted n_wanted)
+execute_process(COMMAND ${JUDGE} --require ${CHIP} ${PTX}
+                OUTPUT_VARIABLE verdict ERROR_VARIABLE text RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "the judge gives ${result}: ${verdict}")
+endif()
+string(REPLACE ";" "," text "${text}") # lists
+string(REGEX MATCHALL "\n\tv_(fma|fmac|fmaak|fmamk)_f32[^\n]*(\n\t?\\(then repeated [0-9]+ times\\))?" fused "${text}")
+set(n_fused 0)
+foreach(line IN LISTS fused)
+  math(EXPR n_fused "${n_fused} + 1")
+  if(line MATCHES "repeated ([0-9]+) times")
+    math(EXPR n_fused "${n_fused} + ${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+string(REGEX MATCHALL "\n\tv_(mul|add|sub|subrev|mac|mad|madak|madmk)_f32[^\n]*" others "${text}")
+if(NOT n_fused EQUAL n_wanted OR others)
+  message(FATAL_ERROR "${n_fused} of ${n_wanted} fma are one instruction; others: ${others}")
+endif()
+message("${CHIP}: ${n_fused} of ${n_wanted} fma are one instruction")

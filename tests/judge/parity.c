@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compares what a GPU's compiler makes of kernels in CUDA, as Cuttle translates them, and of the same kernels written by hand in GLSL
+ * (bench/parity, bench/handwritten). Nothing is executed.
+ *
+ *   parity [--exact] CHIP PTX SPIRV_FOLDER
+ *     --exact        with CUTTLE_MATH=exact
+ *     CHIP           text that the judge's name must contain
+ *     PTX            the file with our side's kernels
+ *     SPIRV_FOLDER   NAME.spv is the other side of the kernel NAME
+ * Prints the compiler's name in a line that begins with #, then a line for each kernel, with tabs between: NAME, then for each number (instructions, registers,
+ * spilled registers of both kinds, bytes of code, inverse throughput, latency) ours and the other's.
+ * Exit status: 0 success; 1 a kernel is refused; 77 the judge is not available. */
+#include "judge.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NO_JUDGE = 77 };
+
+static const struct kernel {
+    const char *name;
+    uint32_t block[2];
+} kernels[] = {
+    {"copy", {256, 1}}, {"sgemm", {16, 16}},     {"nbody", {256, 1}},    {"reduction", {256, 1}},     {"stencil", {32, 8}},
+    {"scan", {256, 1}}, {"histogram", {256, 1}}, {"transpose", {32, 8}}, {"black_scholes", {256, 1}}, {"spmv", {256, 1}},
+};
+
+static void *read_file(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    char *bytes = NULL;
+    long length;
+
+    if (!file)
+        return NULL;
+    if (fseek(file, 0, SEEK_END) == 0 && (length = ftell(file)) >= 0 && (bytes = calloc(1, (size_t)length + 1))) {
+        rewind(file);
+        *size = fread(bytes, 1, (size_t)length, file);
+    }
+    fclose(file);
+    return bytes;
+}
+
+static bool compile_ours(struct judge *judge, const struct ptx2spv_module *module, const struct kernel *kernel, struct statistics *out)
+{
+    char why[256] = "no such kernel";
+
+    for (unsigned i = 0; i < ptx2spv_module_kernel_count(module); i++) {
+        struct ptx2spv_kernel compiled;
+        struct exhibit exhibit = {.name = kernel->name, .kernel = &compiled, .block = {kernel->block[0], kernel->block[1], 1}};
+        enum verdict verdict;
+
+        if (strcmp(ptx2spv_module_kernel(module, i)->name, kernel->name) != 0)
+            continue;
+        if (ptx2spv_kernel_compile(module, i, &judge->target, NULL, &compiled) != PTX2SPV_OK)
+            break;
+        verdict = judge->compile(judge, &exhibit, out, why, sizeof why);
+        ptx2spv_kernel_finish(&compiled);
+        if (verdict == VERDICT_COMPILED)
+            return true;
+    }
+    printf("%s: %s\n", kernel->name, why);
+    return false;
+}
+
+static bool compile_theirs(struct judge *judge, const char *folder, const struct kernel *kernel, struct statistics *out)
+{
+    char path[4096];
+    uint32_t *words;
+    size_t size = 0;
+    bool good;
+
+    snprintf(path, sizeof path, "%s/%s.spv", folder, kernel->name);
+    words = read_file(path, &size);
+    good = words && judge_compile_foreign(judge, words, size / sizeof *words, out) == VERDICT_COMPILED;
+    free(words);
+    if (!good)
+        printf("%s is not compiled\n", path);
+    return good;
+}
+
+static void print_row(const struct kernel *kernel, const struct statistics *a, const struct statistics *b)
+{
+    const uint64_t pairs[][2] = {
+        {a->instructions, b->instructions},
+        {a->vector_registers, b->vector_registers},
+        {a->spills + a->scalar_spills, b->spills + b->scalar_spills},
+        {a->code_bytes, b->code_bytes},
+        {a->inverse_throughput, b->inverse_throughput},
+        {a->latency, b->latency},
+    };
+
+    printf("%s", kernel->name);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        printf("\t%" PRIu64 "\t%" PRIu64, pairs[i][0], pairs[i][1]);
+    printf("\n");
+}
+
+static int compare(struct judge *judge, const char *ptx, const char *folder)
+{
+    struct ptx2spv_module *module;
+    size_t size = 0;
+    char *text = read_file(ptx, &size);
+    int result = 0;
+
+    if (!text || ptx2spv_module_create(text, size, NULL, &module) != PTX2SPV_OK) {
+        printf("%s is not PTX\n", ptx);
+        free(text);
+        return EXIT_USAGE;
+    }
+    printf("# %s\n", judge->name);
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        struct statistics ours = {0}, theirs = {0};
+
+        if (compile_ours(judge, module, &kernels[i], &ours) && compile_theirs(judge, folder, &kernels[i], &theirs))
+            print_row(&kernels[i], &ours, &theirs);
+        else
+            result = EXIT_REFUSED;
+    }
+    ptx2spv_module_destroy(module);
+    free(text);
+    return result;
+}
+
+int main(int argc, char **argv)
+{
+    static struct judge judge; /* lives as long as the process */
+    char why[512] = "";
+    const bool exact = argc > 1 && !strcmp(argv[1], "--exact");
+
+    argv += exact;
+    if (argc - exact != 4) {
+        fprintf(stderr, "usage: parity [--exact] CHIP PTX SPIRV_FOLDER\n");
+        return EXIT_USAGE;
+    }
+    if (!judge_open_vulkan(&judge, why, sizeof why)) {
+        printf("no judge: %s\n", why);
+        return EXIT_NO_JUDGE;
+    }
+    if (!strcasestr(judge.name, argv[1])) {
+        printf("wanted a judge for %s, got %s\n", argv[1], judge.name);
+        return EXIT_REFUSED;
+    }
+    if (exact)
+        judge.target.exact_fma32 = judge.target.splits_fma32 = 0;
+    return compare(&judge, argv[2], argv[3]);
+}
