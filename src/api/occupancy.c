@@ -106,19 +106,24 @@ static unsigned block_threads(const CUlaunchConfig *config)
 }
 
 /* cuOccupancyMaxPotentialClusterSize. The most blocks that a cluster may have, 8 or, with CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
- * 16, or 0 if not even one block of the launch fits: blocks of a cluster run in turn, so the device does not limit them. */
+ * 16, or 0 if not even one block of the launch fits: blocks of a cluster run in turn, so the device does not limit them. INVALID_CLUSTER_SIZE: the
+ * kernel has to have a size (.explicitcluster), and neither it nor the launch specifies one (as NVIDIA's driver does, 580.159.04). */
 CUresult CUDAAPI cuOccupancyMaxPotentialClusterSize(int *clusterSize, CUfunction func, const CUlaunchConfig *config)
 {
     struct ct_function *function;
+    unsigned given[3], size[3];
     CUresult r = find(func, clusterSize && config_is_valid(config), &function);
 
     if (r != CUDA_SUCCESS)
         return r;
     *clusterSize = 0;
-    if (ct_occupancy_blocks(function, block_threads(config), config->sharedMemBytes))
+    ct_launch_attributes_cluster(config->attrs, config->numAttrs, given);
+    if (function->decl->explicit_cluster)
+        r = ct_launch_check_cluster(function, given, size);
+    if (r == CUDA_SUCCESS && ct_occupancy_blocks(function, block_threads(config), config->sharedMemBytes))
         *clusterSize = atomic_load_explicit(&function->larger_clusters, memory_order_relaxed) ? CT_CLUSTER_MOST : CT_CLUSTER_PORTABLE;
     ct_function_release(function);
-    return CUDA_SUCCESS;
+    return r;
 }
 
 /* cuOccupancyMaxActiveClusters. The number of blocks that fit on the whole device, in clusters. INVALID_CLUSTER_SIZE: neither the launch nor

@@ -23,7 +23,7 @@ static const struct row {
 } rows[] = {
     {"signed", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", false},
     {"signed, constant in front", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, -16; ld.global.u32 %r, [%a+16];", false},
-    {"large constants", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, 1048576; ld.global.u32 %r, [%a-1048576];", false},
+    {"large constants", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, 1048576; ld.global.u32 %r, [%a+-1048576];", false},
     {"extended, shifted", "cvt.s64.s32 %d, %i; shl.b64 %d, %d, 2; add.s64 %a, %d, %p; ld.global.u32 %r, [%a];", false},
     {"64 bits", "mul.lo.s64 %d, %w, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", false},
     {"two terms",
@@ -51,7 +51,7 @@ static const struct row {
      " add.s64 %a, %a, %d;\nM: ld.global.u32 %r, [%a];",
      false},
     {"unsigned", "mul.wide.u32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", true},
-    {"unsigned, behind", "add.s32 %k, %i, 1; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a-4];", true},
+    {"unsigned, behind", "add.s32 %k, %i, 1; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a+-4];", true},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 

@@ -100,7 +100,7 @@ static void test_numbers(void **state)
     ok(cuMemFree(out));
 }
 
-/* Each launch of a graph has a number of its own, too. */
+/* Each launch of a graph has a number of its own, too; with NVIDIA's driver (580) all launches of an executable graph have the same. */
 static void test_numbers_in_graphs(void **state)
 {
     enum { LAUNCHES = 3 };
@@ -122,7 +122,9 @@ static void test_numbers_in_graphs(void **state)
     for (uint32_t i = 0; i < LAUNCHES; i++) {
         ok(cuGraphLaunch(exec, NULL));
         ok(cuMemcpyDtoH(&number, out, sizeof number));
-        assert_true(number > last);
+        if (on_cuttle() ? number <= last : number < last)
+            fail_msg("launch %u of a graph has the number %llu, an earlier one %llu", i, (unsigned long long)number,
+                     (unsigned long long)last);
         last = number;
     }
     ok(cuGraphExecDestroy(exec));

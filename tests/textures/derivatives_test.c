@@ -105,6 +105,8 @@ static double face_length(const double from[3], const double derivative[3])
     return hypot(b[0] - a[0], b[1] - a[1]) / small * SIDE;
 }
 
+/* As Vulkan defines it ("Cube Map Derivative Transformation"); CUDA's manual leaves it open. NVIDIA's driver (580, H200) makes the instruction of
+ * fetches by four lanes and gives levels that are up to 0.2 lower and 1 higher. */
 static void cubes_have_derivatives(void **state)
 {
     static const double directions[][3] = {{1, 0, 0},       {-1, 0, 0},       {0, 1, 0},       {0, -1, 0},      {0, 0, 1},
@@ -112,8 +114,11 @@ static void cubes_have_derivatives(void **state)
                                            {0.1, 0.2, 0.7}, {0.5, 0.5, -0.9}, {10, 3.5, -2.5}, {0.1, -.03, .02}};
     struct place places[COUNT(directions) * 4];
     uint32_t results[COUNT(places)][4];
+    unsigned wrong = 0;
 
     (void)state;
+    if (!on_cuttle())
+        skip();
     for (int layered = 0; layered < 2; layered++) {
         CUmipmappedArray mipmap =
             layered ? make_levels(12, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED) : make_levels(6, CUDA_ARRAY3D_CUBEMAP);
@@ -134,12 +139,15 @@ static void cubes_have_derivatives(void **state)
             const double longer = fmax(face_length(directions[i / 4], in_x), face_length(directions[i / 4], in_y));
             const double wanted = limited(log2(longer)), found = value_of(results[i][0]);
 
-            if (fabs(found - wanted) > TOLERANCE)
-                fail_msg("direction %u, derivative %g: level %g, expected %g", i / 4, l, found, wanted);
+            if (fabs(found - wanted) > TOLERANCE) {
+                print_error("direction %u, derivative %g: level %g, expected %g\n", i / 4, l, found, wanted);
+                wrong++;
+            }
         }
         ok(cuTexObjectDestroy(object));
         ok(cuMipmappedArrayDestroy(mipmap));
     }
+    assert_int_equal(wrong, 0);
 }
 
 /* ---- anisotropy ---- */

@@ -239,7 +239,11 @@ static void expect_levels(const char *kernel, CUtexObject object, unsigned first
         const unsigned level = first_level + i / n_layers;
         const float wanted = texel_value(level_base(level), 1, 1, first_layer + i % n_layers);
 
-        assert_memory_equal(&results[i][0], &wanted, sizeof wanted);
+        float found;
+
+        memcpy(&found, &results[i][0], sizeof found);
+        if (found != wanted)
+            fail_msg("%s, level %u, layer %u: %g, expected %g", kernel, level, first_layer + i % n_layers, (double)found, (double)wanted);
     }
 }
 
@@ -272,7 +276,7 @@ static void views_have_levels_and_layers(void **state)
     ok(cuMipmappedArrayDestroy(mipmap));
 }
 
-/* An array that is a level of another one is a texture of one level. */
+/* An array that is a level of another one is a texture of one level. NVIDIA's driver (580) reads other texels from layers but the first. */
 static void levels_are_arrays(void **state)
 {
     CUmipmappedArray mipmap = make_levels(CUDA_ARRAY3D_LAYERED);
@@ -284,7 +288,7 @@ static void levels_are_arrays(void **state)
 
         ok(cuMipmappedArrayGetLevel(&resource.res.array.hArray, mipmap, level));
         object = make_texture(&resource, CU_TRSF_NORMALIZED_COORDINATES, NULL);
-        expect_levels("fetch_a2d", object, level, 1, 0, LAYERS);
+        expect_levels("fetch_a2d", object, level, 1, 0, on_cuttle() ? LAYERS : 1);
         ok(cuTexObjectDestroy(object));
     }
     ok(cuMipmappedArrayDestroy(mipmap));
@@ -324,7 +328,7 @@ static void cubes_have_levels(void **state)
 /* ---- colours ---- */
 
 /* Every value of sRGB in the first three channels, and of the fourth one, which is linear (IEC 61966-2-1; Programming Guide, cudaTextureDesc::sRGB).
- * Drivers have approximations; those of images of lavapipe are 0.001 away. */
+ * Texture units have approximations: those of images of lavapipe are 0.001 away, an H200 has 11 bits, natively and through Vulkan. */
 static void srgb_texels_are_linear(void **state)
 {
     const CUDA_ARRAY_DESCRIPTOR desc = {.Width = 256, .Height = 1, .Format = CU_AD_FORMAT_UNSIGNED_INT8, .NumChannels = 4};
@@ -357,7 +361,7 @@ static void srgb_texels_are_linear(void **state)
             float found;
 
             memcpy(&found, &results[i][c], sizeof found);
-            if (fabs(found - wanted) > 2e-3)
+            if (fabs(found - wanted) > 2e-3 + wanted / 512)
                 fail_msg("channel %u of %u: %g, expected %g", c, i, (double)found, wanted);
         }
     ok(cuTexObjectDestroy(object));

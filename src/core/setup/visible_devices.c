@@ -28,7 +28,7 @@ static void print_uuid(const uint8_t *uuid, char out[UUID_CHARACTERS + 1])
         at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 }
 
-/* The only device whose UUID begins like that. */
+/* The only device whose UUID begins like that. What follows the last digit is ignored, as behind a number. */
 static int find_uuid(const char *digits, size_t length, const uint8_t (*uuids)[16], unsigned count)
 {
     int found = NONE;
@@ -37,7 +37,7 @@ static int find_uuid(const char *digits, size_t length, const uint8_t (*uuids)[1
         char uuid[UUID_CHARACTERS + 1];
 
         print_uuid(uuids[i], uuid);
-        if (length > UUID_CHARACTERS || strncasecmp(uuid, digits, length) != 0)
+        if (strncasecmp(uuid, digits, length < UUID_CHARACTERS ? length : UUID_CHARACTERS) != 0)
             continue;
         if (found != NONE)
             return NONE;

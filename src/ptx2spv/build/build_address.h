@@ -19,6 +19,8 @@ bool ct_build_address(struct ct_build *b, unsigned index, struct ct_address *out
 void ct_build_access(struct ct_build *b, struct ct_insn *insn, const struct ct_address *address, unsigned bytes);
 /* red: applies an operation to a value of `type` in global or shared memory, atomically. */
 void ct_build_reduction(struct ct_build *b, const struct ct_address *to, enum ptx_type type, enum ptx_operation operation, ct_value value);
+/* Whether the device can make an access of 128 bits of the instruction's scope; an error is reported if not. */
+bool ct_build_may_be_wide(struct ct_build *b);
 /* Calls the function that is the instruction's last operand (texture_functions.c): an exchange of 128 bits, or a compare-and-swap. Halves are the
  * lower one first. The result is what was there before. */
 void ct_build_wide_exchange(struct ct_build *b, const struct ct_address *address, const ct_value value[2], ct_value old[2]);

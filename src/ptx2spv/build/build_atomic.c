@@ -330,6 +330,8 @@ static void build_wide(struct ct_build *b, const struct ct_address *address)
         ct_build_invalid(b, "the operands are not those of a 128-bit operation");
         return;
     }
+    if (!ct_build_may_be_wide(b))
+        return;
     if (swaps)
         ct_build_wide_swap(b, address, first, second, old);
     else

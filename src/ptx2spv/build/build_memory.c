@@ -113,6 +113,14 @@ void ct_build_fence_of(struct ct_build *b, enum ptx_semantics semantics, enum pt
     insn->scope = (uint8_t)scope;
 }
 
+bool ct_build_may_be_wide(struct ct_build *b)
+{
+    if (!ptx_is_of_system(&b->insn->mods) || b->fn->target->vectors != PTX2SPV_VECTORS_SPLIT)
+        return true;
+    ct_build_unsupported(b, "an access of 128 bits that the host may see, which this device would split,");
+    return false;
+}
+
 /* ---- ld, st ---- */
 
 /* Size in bytes of the whole access of n parts, or 0 after an error: parts have 8 to 64 bits, and there are at most 8. */
@@ -130,11 +138,13 @@ static unsigned access_bytes(struct ct_build *b, uint32_t n)
         ct_build_invalid(b, "the vector has the wrong length");
         return 0;
     }
+    if (type == PTX_B128 && !ct_build_may_be_wide(b))
+        return 0;
     return ptx_type_bits(part) / 8 * n;
 }
 
 /* The memory model treats a strong access of 128 bits as one access (elements of vectors may be accessed separately: PTX ISA 8.2.4). So it is one
- * of the atomic operations of that size. */
+ * of the atomic operations of that size, unless the host may see it, which takes no locks. */
 static bool is_wide_atomic(const struct ct_build *b)
 {
     return b->insn->types[0] == PTX_B128 && b->insn->operands[b->insn->n_operands - 1].kind == PTX_OPND_FUNC;

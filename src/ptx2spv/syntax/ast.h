@@ -132,6 +132,12 @@ struct ptx_modifiers {
     uint8_t unsupported; /* index + 1 of the instruction's word that is legal PTX and has no member here; 0 none */
 };
 
+/* Whether an access is strong in the scope of the system: the host may see it, and it may see the host's. */
+static inline bool ptx_is_of_system(const struct ptx_modifiers *mods)
+{
+    return mods->scope == PTX_SYS || mods->semantics == PTX_VOLATILE || mods->semantics == PTX_MMIO || mods->mmio;
+}
+
 /* ---- symbols ---- */
 enum ptx_symbol_kind { PTX_SYM_REG, PTX_SYM_VAR, PTX_SYM_FUNC, PTX_SYM_LABEL, PTX_SYM_SREG, PTX_SYM_PROTOTYPE, PTX_SYM_TARGETS };
 

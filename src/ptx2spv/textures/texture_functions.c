@@ -32,7 +32,7 @@ static const char *function_name(struct ct_compilation *compilation, const struc
     return ct_arena_printf(&compilation->arena, PREFIX "%s_%s", names[access->kind], access->geometry->word);
 }
 
-/* Operations on 128 bits at once: strong accesses are those that other threads may see (PTX ISA, "Memory Consistency Model: Strong Operations"). */
+/* Operations on 128 bits at once: strong accesses are those that other threads, but not the host, may see (PTX ISA, "Memory Consistency Model: Strong Operations"). */
 static bool is_wide_atomic(const struct ptx_instruction *insn)
 {
     const bool is_shared =
@@ -40,7 +40,9 @@ static bool is_wide_atomic(const struct ptx_instruction *insn)
 
     if (!insn->n_types || insn->types[0] != PTX_B128 || !is_shared)
         return false;
-    return insn->opcode == PTX_OP_ATOM || ((insn->opcode == PTX_OP_LD || insn->opcode == PTX_OP_ST) && insn->mods.semantics > PTX_WEAK);
+    if (insn->opcode == PTX_OP_ATOM)
+        return true;
+    return (insn->opcode == PTX_OP_LD || insn->opcode == PTX_OP_ST) && insn->mods.semantics > PTX_WEAK && !ptx_is_of_system(&insn->mods);
 }
 
 /* The function of a copy of a tensor or of an atomic operation that no device has; NULL if the instruction is neither. Prefetches have no
