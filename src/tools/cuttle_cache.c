@@ -99,22 +99,32 @@ static int open_cache(const char *path, DIR **out)
     return EXIT_FAILURE;
 }
 
+/* Looks at the files of the folder, or removes them; there are none if it does not exist. Returns an exit status. */
+static int go_through(const char *path, bool removes, struct contents *contents, bool *out_exists)
+{
+    DIR *folder;
+    const int status = open_cache(path, &folder);
+
+    *out_exists = folder != NULL;
+    if (folder) {
+        walk(folder, removes, contents);
+        closedir(folder);
+    }
+    return status;
+}
+
 static int show(const struct tool_arguments *arguments, const char *path)
 {
     struct contents contents = {0};
     unsigned count;
     uint64_t bytes;
-    DIR *folder;
-    const int status = open_cache(path, &folder);
+    bool exists;
+    const int status = go_through(path, false, &contents, &exists);
 
     (void)arguments;
     if (status)
         return status;
-    if (folder) {
-        walk(folder, false, &contents);
-        closedir(folder);
-    }
-    printf("folder %s%s\n", path, folder ? "" : " (does not exist yet)");
+    printf("folder %s%s\n", path, exists ? "" : " (does not exist yet)");
     for (unsigned i = 0; i < FILE_KINDS; i++)
         if (contents.count[i])
             printf("  %-10s %6u files %12llu bytes\n", kind_name(i), contents.count[i], (unsigned long long)contents.bytes[i]);
@@ -129,16 +139,12 @@ static int clear(const struct tool_arguments *arguments, const char *path)
     struct contents contents = {0};
     unsigned count;
     uint64_t bytes;
-    DIR *folder;
-    const int status = open_cache(path, &folder);
+    bool exists;
+    const int status = go_through(path, true, &contents, &exists);
 
     (void)arguments;
     if (status)
         return status;
-    if (folder) {
-        walk(folder, true, &contents);
-        closedir(folder);
-    }
     sum(&contents, &count, &bytes);
     printf("%u files with %llu bytes removed from %s\n", count, (unsigned long long)bytes, path);
     if (contents.n_failed)
