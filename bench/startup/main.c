@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost of start-up: how long processes take from their start to their end, of which one uses Vulkan and does the least that is possible,
  * and one uses CUDA, in turn. Prints the medians in milliseconds and their ratios: for a device alone (with CUDA also an allocation), and for a
- * first launch of a small kernel whose result is checked. `bench_startup SPIRV WHAT` is one of these processes. */
+ * first launch of a small kernel whose result is checked; with one queue for kernels, and with as many as Cuttle creates. `bench_startup SPIRV WHAT` is one of these processes. */
 #include "example.h"
 #include "startup/vulkan.h"
 #include "timing.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-enum { ROUNDS = 21, COUNT = 1 << 18, THREADS = 64 };
+enum { ROUNDS = 21, COUNT = 1 << 18, THREADS = 64, CONNECTIONS = 8 };
 
 extern char **environ;
 
@@ -61,7 +61,7 @@ static int run_cuda(bool launches)
     return status;
 }
 
-static int run_vulkan_kernel(const char *path)
+static int run_vulkan_kernel(uint32_t n_queues, const char *path)
 {
     static uint32_t code[4096];
     FILE *file = fopen(path, "rb");
@@ -73,16 +73,30 @@ static int run_vulkan_kernel(const char *path)
     }
     bytes = fread(code, 1, sizeof code, file);
     fclose(file);
-    return run_vulkan(code, bytes, COUNT);
+    return run_vulkan(n_queues, code, bytes, COUNT);
 }
+
+/* What a process does. Those with several queues have as many as Cuttle uses by default. */
+static const struct {
+    const char *name;
+    uint32_t n_queues; /* 0: CUDA */
+    bool launches;
+} processes[] = {
+    {"vulkan-device", 1, false}, {"vulkan-device-queues", CONNECTIONS, false}, {"cuda-device", 0, false},
+    {"vulkan-launch", 1, true},  {"vulkan-launch-queues", CONNECTIONS, true},  {"cuda-launch", 0, true},
+};
 
 static int run_process(const char *spirv, const char *what)
 {
-    if (!strcmp(what, "vulkan-device"))
-        return run_vulkan(NULL, 0, 0);
-    if (!strcmp(what, "vulkan-launch"))
-        return run_vulkan_kernel(spirv);
-    return run_cuda(!strcmp(what, "cuda-launch"));
+    for (size_t i = 0; i < sizeof processes / sizeof *processes; i++) {
+        if (strcmp(what, processes[i].name) != 0)
+            continue;
+        if (!processes[i].n_queues)
+            return run_cuda(processes[i].launches);
+        return processes[i].launches ? run_vulkan_kernel(processes[i].n_queues, spirv) : run_vulkan(processes[i].n_queues, NULL, 0, 0);
+    }
+    fprintf(stderr, "%s is no process of bench_startup\n", what);
+    return EXIT_FAILURE;
 }
 
 /* ---- measurement ---- */
@@ -124,6 +138,8 @@ int main(int argc, char **argv)
         return EXIT_FAILURE;
     }
     compare(argv[1], "vulkan-device", "cuda-device");
+    compare(argv[1], "vulkan-device-queues", "cuda-device");
     compare(argv[1], "vulkan-launch", "cuda-launch");
+    compare(argv[1], "vulkan-launch-queues", "cuda-launch");
     return 0;
 }

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define MOST_QUEUES 32
+
 static PFN_vkGetInstanceProcAddr instance_address;
 static VkInstance instance;
 static VkDevice device;
@@ -139,24 +141,28 @@ static int run_kernel(VkPhysicalDevice physical, uint32_t family, const uint32_t
     return status;
 }
 
-static uint32_t compute_family(VkPhysicalDevice physical)
+/* Reduces *n_queues to what the family has. */
+static uint32_t compute_family(VkPhysicalDevice physical, uint32_t *n_queues)
 {
     VkQueueFamilyProperties families[16];
     uint32_t count = 16;
 
     CALL(vkGetPhysicalDeviceQueueFamilyProperties, physical, &count, families);
     for (uint32_t i = 0; i < count; i++)
-        if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT)
+        if (families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) {
+            if (*n_queues > families[i].queueCount)
+                *n_queues = families[i].queueCount;
             return i;
+        }
     exit(EXIT_FAILURE);
 }
 
-int run_vulkan(const uint32_t *code_or_null, size_t code_bytes, uint32_t count)
+int run_vulkan(uint32_t n_queues, const uint32_t *code_or_null, size_t code_bytes, uint32_t count)
 {
     const VkApplicationInfo application = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO, .apiVersion = VK_API_VERSION_1_3};
     const VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO, .pApplicationInfo = &application};
-    const float priority = 1;
-    VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .queueCount = 1, .pQueuePriorities = &priority};
+    const float priorities[MOST_QUEUES] = {0};
+    VkDeviceQueueCreateInfo queue = {.sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, .pQueuePriorities = priorities};
     const VkPhysicalDeviceVulkan12Features addresses = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES,
                                                         .bufferDeviceAddress = VK_TRUE};
     const VkPhysicalDeviceFeatures features = {.shaderInt64 = VK_TRUE};
@@ -176,7 +182,8 @@ int run_vulkan(const uint32_t *code_or_null, size_t code_bytes, uint32_t count)
     CHECK(CALL(vkEnumeratePhysicalDevices, instance, &n_devices, &physical));
     if (!n_devices)
         return EXIT_FAILURE;
-    queue.queueFamilyIndex = compute_family(physical);
+    queue.queueFamilyIndex = compute_family(physical, &n_queues);
+    queue.queueCount = n_queues;
     CHECK(CALL(vkCreateDevice, physical, &device_info, NULL, &device));
     if (code_or_null)
         status = run_kernel(physical, queue.queueFamilyIndex, code_or_null, code_bytes, count);

@@ -21,6 +21,7 @@
 #define MAX_PUSH_CONSTANT_BYTES 4096u /* more than any driver has; bounds a buffer on the stack in record.c */
 #define GUESSED_UNITS_DISCRETE 32u
 #define GUESSED_UNITS 8u
+#define DEFAULT_QUEUES 8 /* as many connections as CUDA has by default */
 #define VENDOR_INTEL 0x8086u
 #define MESA_HONEYKRISP 26u /* VK_DRIVER_ID_MESA_HONEYKRISP, which older headers lack */
 
@@ -172,6 +173,15 @@ static void get_families(VkPhysicalDevice handle, struct families *out)
     vkGetPhysicalDeviceQueueFamilyProperties(handle, &out->count, out->of);
 }
 
+/* The queues of a family that are used. CUDA documents 1 to 32 connections; what is outside of it is ignored. */
+static uint32_t used_queues(uint32_t available)
+{
+    const int wanted = ct_config()->max_connections;
+    const uint32_t most = wanted >= 1 && wanted <= CT_VK_MAX_QUEUES ? (uint32_t)wanted : DEFAULT_QUEUES;
+
+    return available < most ? available : most;
+}
+
 /* Finds a compute family, if possible one without graphics: such families run beside a desktop and have longer time limits. */
 static bool find_family(const struct families *families, struct ct_vk_physical *out)
 {
@@ -183,7 +193,7 @@ static bool find_family(const struct families *families, struct ct_vk_physical *
         if (!(families->of[i].queueFlags & VK_QUEUE_COMPUTE_BIT) || !families->of[i].queueCount || (found && graphics))
             continue;
         out->family = i;
-        out->n_queues = families->of[i].queueCount < CT_VK_MAX_QUEUES ? families->of[i].queueCount : CT_VK_MAX_QUEUES;
+        out->n_queues = used_queues(families->of[i].queueCount);
         out->timestamp_bits = families->of[i].timestampValidBits;
         found = true;
         if (!graphics)
@@ -461,7 +471,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out_info->import_failures_are_sticky = (out_info->workarounds & CT_WORKAROUND(STICKY_IMPORT_FAILURES)) != 0;
     out_info->copies_by_kernel = driver->kernel;
     out->needs_host_store_refresh = driver->refresh || ct_config()->host_store_refresh;
-    out->raw_sparse = (out_info->workarounds & CT_WORKAROUND(COMPRESSED_SPARSE)) != 0;
+    out->raw_aliases = (out_info->workarounds & CT_WORKAROUND(COMPRESSED_SPARSE)) != 0;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);

@@ -292,7 +292,7 @@ CUresult ct_vk_memory_import_fd(struct ct_backend_device *device, const struct c
     const struct ct_vk_physical *physical = device->physical;
     const struct ct_vk_piece_plan plan = {.import_fd = import, .import_type = ct_vk_fd_type(import)};
     bool only_method =
-        physical->placement != CT_VK_PLACED_OPAQUE || physical->sparse_import || physical->raw_sparse || !device->sparse_queue;
+        physical->placement != CT_VK_PLACED_OPAQUE || physical->sparse_import || physical->raw_aliases || !device->sparse_queue;
     struct ct_vk_memory *memory;
     CUresult r;
 

@@ -139,6 +139,13 @@ static uint64_t bound_bytes(const struct ct_vk_piece_plan *plan, uint64_t requir
     return short_of ? plan->import_fd->total_bytes : required_bytes;
 }
 
+/* Whether the memory is dedicated to its buffer, so that the driver stores nothing in compressed form: sparse buffers and linear images over the
+ * same memory would not decompress it. */
+static bool is_dedicated(const struct ct_backend_device *device, const struct ct_vk_piece_plan *plan)
+{
+    return device->physical->raw_aliases && !plan->sparse && !plan->import && !plan->import_fd;
+}
+
 static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_piece *piece)
 {
     const VkPhysicalDeviceMemoryProperties *types = &device->physical->memory;
@@ -155,6 +162,7 @@ static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_pi
     };
     const VkExportMemoryAllocateInfo export = {
         .sType = VK_STRUCTURE_TYPE_EXPORT_MEMORY_ALLOCATE_INFO, .pNext = &flags, .handleTypes = device->physical->export_types};
+    VkMemoryDedicatedAllocateInfo dedicated = {.sType = VK_STRUCTURE_TYPE_MEMORY_DEDICATED_ALLOCATE_INFO, .buffer = piece->buffer};
     VkMemoryAllocateInfo info = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                  .pNext = plan->import       ? (const void *)&import
                                           : plan->exportable ? (const void *)&export
@@ -164,6 +172,10 @@ static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_pi
     if (plan->chosen_address && !plan->sparse) {
         flags.flags |= VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_CAPTURE_REPLAY_BIT;
         flags.pNext = &chosen;
+    }
+    if (is_dedicated(device, plan)) {
+        dedicated.pNext = info.pNext;
+        info.pNext = &dedicated;
     }
     device->vk.vkGetBufferMemoryRequirements(device->handle, piece->buffer, &requirements);
     info.allocationSize = plan->import ? plan->size_bytes : requirements.size;

@@ -131,7 +131,7 @@ static CUresult dedicate_chunk(struct ct_backend_device *device, struct chunk *c
 {
     const struct ct_vk_piece_plan plan = {.size_bytes = chunk->size_bytes, .import_type = HANDLE_TYPE};
 
-    return device->physical->raw_sparse ? ct_vk_buffer_create(device, &plan, &chunk->dedicated_to) : CUDA_SUCCESS;
+    return device->physical->raw_aliases ? ct_vk_buffer_create(device, &plan, &chunk->dedicated_to) : CUDA_SUCCESS;
 }
 
 /* `exportable`: other processes may import it. */

@@ -36,7 +36,7 @@ struct ct_vk_features {
 /* features.c. Zeroes the structures and chains them from features->core, without those of absent extensions. */
 void ct_vk_features_init(struct ct_vk_features *features, const bool has[CT_VK_EXT_COUNT]);
 
-#define CT_VK_MAX_QUEUES 8
+#define CT_VK_MAX_QUEUES 32
 
 /* How memory gets the address that the device's address rule requires. */
 enum ct_vk_placement {
@@ -71,7 +71,7 @@ struct ct_vk_physical {
     uint64_t address_granule;                     /* the alignment of the addresses that the driver grants */
     bool uses_file;                               /* CPU devices: memory consists of pages of a file, which other processes can map */
     VkExternalMemoryHandleTypeFlags export_types; /* handle types for which device memory is allocated as exportable; 0: none */
-    bool raw_sparse;               /* sparse buffers read memory that plain buffers have compressed without decompressing it */
+    bool raw_aliases;              /* sparse buffers and linear images read what plain buffers have compressed without decompressing it */
     bool needs_host_store_refresh; /* running kernels see stores by the host only after another submission: drivers/host_store_refresh.c */
     bool memory_missing;           /* no memory types: RADV without hardware, which can only compile */
 };

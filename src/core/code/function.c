@@ -4,6 +4,7 @@
 
 #include "core/base/config.h"
 #include "core/base/float_environment.h"
+#include "core/base/hash.h"
 #include "core/base/log.h"
 #include "core/base/progress.h"
 #include "core/base/thread.h"
@@ -19,6 +20,7 @@
 #define CT_CHANNEL "function"
 /* Of SPIR-V. Drivers may take seconds for larger kernels, and unloading a module and exit wait for a compilation ahead. */
 #define MOST_WORDS_AHEAD 16384
+#define NAME_BYTES 200 /* of a file that CUTTLE_SPIRV_DIR asks for */
 
 static void free_function(struct ct_object *object)
 {
@@ -86,13 +88,25 @@ void ct_function_release(struct ct_function *function)
     ct_context_release(context); /* the reference to the context kept the struct alive */
 }
 
+/* A kernel's name, or, since names of files are limited and those of C++ templates are not, its beginning and a hash of all of it. */
+static void name_file(const char *name, char *out, size_t size)
+{
+    const struct ct_bytes all = {name, strlen(name)};
+
+    if (all.size <= NAME_BYTES)
+        snprintf(out, size, "%s/%s.spv", ct_config()->spirv_dir, name);
+    else
+        snprintf(out, size, "%s/%.*s-%016llx.spv", ct_config()->spirv_dir, NAME_BYTES, name,
+                 (unsigned long long)ct_hash_parts(&all, 1).low);
+}
+
 /* For CUTTLE_SPIRV_DIR, a debugging aid: a failure is logged and otherwise ignored. */
 static void write_words(const struct ct_function *function, const struct ptx2spv_kernel *kernel)
 {
     char path[1024];
     FILE *file;
 
-    snprintf(path, sizeof path, "%s/%s.spv", ct_config()->spirv_dir, function->decl->name);
+    name_file(function->decl->name, path, sizeof path);
     file = fopen(path, "wb");
     if (!file || fwrite(kernel->words, sizeof *kernel->words, kernel->n_words, file) != kernel->n_words)
         ct_log(CT_LOG_WARN, "cannot write %s: %s", path, strerror(errno));

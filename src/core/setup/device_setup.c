@@ -73,8 +73,8 @@ static void apply_options(struct ct_device *device)
         target->sync_form = PTX2SPV_SYNC_PREDICATED;
     if (!strcmp(ct_config()->shared_memory, "native"))
         target->workarounds &= ~(uint32_t)PTX2SPV_WORKAROUND_SLOW_SHARED;
-    if (!strcmp(ct_config()->textures, "code") || (!*ct_config()->textures && device->info.kind != CT_DEVICE_CPU))
-        target->sampled_images = 0; /* NVIDIA's driver reads exportable memory wrongly through linear images; other GPUs were not tried */
+    if (!strcmp(ct_config()->textures, "code"))
+        target->sampled_images = 0;
     target->lockstep = ct_config()->lockstep;
 }
 

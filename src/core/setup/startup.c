@@ -11,6 +11,7 @@
 #include "core/device/workarounds.h"
 #include "cpu_order.h"
 #include "device_setup.h"
+#include "visible_devices.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #define CT_CHANNEL "process"
+#define ALL "all" /* what CUDA_VISIBLE_DEVICES is if it is not set */
 #define BASE_MIB UINT64_C(256)
 #define THREAD_MIB UINT64_C(72)
 
@@ -260,17 +262,40 @@ static struct ct_device_info info_of(const struct candidates *list, unsigned ind
     return info;
 }
 
-static CUresult make_devices(const struct candidates *list)
+/* The numbers in the list of the devices that CUDA_VISIBLE_DEVICES names. The caller frees *out. */
+static CUresult find_visible(const struct candidates *list, unsigned **out, unsigned *n_out)
 {
-    struct ct_device *devices = calloc(list->count, sizeof *devices);
+    unsigned *visible = calloc(list->count, sizeof *visible);
+    uint8_t(*uuids)[16] = calloc(list->count, sizeof *uuids);
+    CUresult r = CUDA_SUCCESS;
+
+    if (!visible || !uuids)
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of devices");
+    for (unsigned i = 0; r == CUDA_SUCCESS && i < list->count; i++) {
+        const struct ct_device_info info = info_of(list, i);
+
+        memcpy(uuids[i], info.uuid, sizeof uuids[i]);
+        visible[i] = i;
+    }
+    *n_out = list->count;
+    if (r == CUDA_SUCCESS && strcmp(ct_config()->visible_devices, ALL) != 0)
+        r = ct_visible_devices(ct_config()->visible_devices, uuids, list->count, visible, n_out);
+    free(uuids);
+    *out = visible;
+    return r;
+}
+
+static CUresult make_devices(const struct candidates *list, const unsigned *visible, unsigned n_visible)
+{
+    struct ct_device *devices = calloc(n_visible, sizeof *devices);
     unsigned made = 0;
     CUresult r = CUDA_SUCCESS;
 
     if (!devices)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no host memory for the devices");
-    for (; made < list->count && r == CUDA_SUCCESS; made++) {
-        const struct candidate *item = &list->items[made];
-        const struct ct_device_info info = info_of(list, made);
+    for (; made < n_visible && r == CUDA_SUCCESS; made++) {
+        const struct candidate *item = &list->items[visible[made]];
+        const struct ct_device_info info = info_of(list, visible[made]);
 
         r = ct_device_init(&devices[made], (int)made, item->backend, item->backend_index, &info);
     }
@@ -281,7 +306,7 @@ static CUresult make_devices(const struct candidates *list)
         return r;
     }
     ct_process.devices = devices;
-    ct_process.n_devices = list->count;
+    ct_process.n_devices = n_visible;
     return CUDA_SUCCESS;
 }
 
@@ -325,6 +350,25 @@ static CUresult check_address_space(void)
     return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "drivers cannot be started with so little memory");
 }
 
+/* Makes the devices of a list that the process is to see. */
+static CUresult make_visible(const struct candidates *list)
+{
+    unsigned *visible, n_visible;
+    CUresult r = find_visible(list, &visible, &n_visible);
+
+    if (r == CUDA_SUCCESS && !n_visible) {
+        if (!ct_process.absence_logged)
+            ct_log(CT_LOG_ERROR, "no CUDA device: CUDA_VISIBLE_DEVICES=%s names none of %u devices", ct_config()->visible_devices,
+                   list->count);
+        ct_process.absence_logged = true;
+        r = ct_fail(CUDA_ERROR_NO_DEVICE, "no device is visible");
+    }
+    if (r == CUDA_SUCCESS)
+        r = make_devices(list, visible, n_visible);
+    free(visible);
+    return r;
+}
+
 static CUresult start_locked(void)
 {
     struct candidates list = {NULL, 0};
@@ -342,7 +386,7 @@ static CUresult start_locked(void)
         r = ct_fail(CUDA_ERROR_NO_DEVICE, "no device found (CUTTLE_BACKEND \"%s\", CUTTLE_DEVICE \"%s\")", ct_config()->backend,
                     ct_config()->device);
     if (r == CUDA_SUCCESS)
-        r = make_devices(&list);
+        r = make_visible(&list);
     free(list.items);
     if (r == CUDA_SUCCESS)
         ct_process_watch();
