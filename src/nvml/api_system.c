@@ -3,15 +3,10 @@
 #include "nvml_abi.h"
 
 #include "processes.h"
-#include "text.h"
 #include "state.h"
+#include "text.h"
 
 #include "cuda.h"
-
-#include <string.h>
-
-#define STRINGIZE(x) #x
-#define VALUE(x) STRINGIZE(x)
 
 nvmlReturn_t nvmlInit(void)
 {
@@ -25,7 +20,8 @@ nvmlReturn_t nvmlInit_v2(void)
 
 nvmlReturn_t nvmlInitWithFlags(unsigned flags)
 {
-    return flags & ~(unsigned)(NVML_INIT_FLAG_NO_GPUS | NVML_INIT_FLAG_NO_ATTACH) ? NVML_ERROR_INVALID_ARGUMENT : nvml_retain();
+    return flags & ~(unsigned)(NVML_INIT_FLAG_NO_GPUS | NVML_INIT_FLAG_NO_ATTACH | NVML_INIT_FLAG_FORCE_INIT) ? NVML_ERROR_INVALID_ARGUMENT
+                                                                                                              : nvml_retain();
 }
 
 nvmlReturn_t nvmlShutdown(void)

@@ -19,6 +19,7 @@ typedef struct nvmlDevice_st *nvmlDevice_t;
 enum {
     NVML_INIT_FLAG_NO_GPUS = 1,   /* no devices are no error */
     NVML_INIT_FLAG_NO_ATTACH = 2, /* do not attach to devices */
+    NVML_INIT_FLAG_FORCE_INIT = 4,
 };
 
 enum {

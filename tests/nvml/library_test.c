@@ -51,6 +51,9 @@ static const char *const refused[] = {
 
 static void *library;
 
+/* A folder for a copy of the library. Of this process alone, since the test runs on several backends at once. */
+static char copy_folder[sizeof WORK_FOLDER + 32], copy_library[sizeof copy_folder + 32], copy_helper[sizeof copy_folder + 32];
+
 static int load(void **state)
 {
     (void)state;
@@ -65,6 +68,25 @@ static int load(void **state)
             return -1;
     }
     return 0;
+}
+
+static int make_copy_folder(void **state)
+{
+    (void)state;
+    strcpy(copy_folder, WORK_FOLDER "/helper_XXXXXX");
+    if (!mkdtemp(copy_folder))
+        return -1;
+    snprintf(copy_library, sizeof copy_library, "%s/libnvidia-ml.so.1", copy_folder);
+    snprintf(copy_helper, sizeof copy_helper, "%s/cuttle-nvml-helper", copy_folder);
+    return 0;
+}
+
+static int remove_copy_folder(void **state)
+{
+    (void)state;
+    unlink(copy_library);
+    unlink(copy_helper);
+    return rmdir(copy_folder);
 }
 
 static int start(void **state)
@@ -190,6 +212,8 @@ static void starts_are_counted(void **state)
     (void)state;
     assert_int_equal(nvml.nvmlInit(), NVML_SUCCESS);
     assert_int_equal(nvml.nvmlInitWithFlags(NVML_INIT_FLAG_NO_GPUS), NVML_SUCCESS);
+    assert_int_equal(nvml.nvmlInitWithFlags(NVML_INIT_FLAG_NO_ATTACH | NVML_INIT_FLAG_FORCE_INIT), NVML_SUCCESS);
+    assert_int_equal(nvml.nvmlShutdown(), NVML_SUCCESS);
     assert_int_equal(nvml.nvmlInitWithFlags(1u << 20), NVML_ERROR_INVALID_ARGUMENT);
     assert_int_equal(nvml.nvmlShutdown(), NVML_SUCCESS);
     assert_int_equal(nvml.nvmlDeviceGetCount_v2(&count), NVML_SUCCESS);
@@ -227,13 +251,11 @@ static void every_result_has_a_text(void **state)
 static void check_refused(nvmlReturn_t wanted)
 {
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-        nvmlReturn_t (*function)(nvmlDevice_t, void *, void *) = (nvmlReturn_t(*)(nvmlDevice_t, void *, void *))dlsym(library, refused[i]);
+        nvmlReturn_t (*function)(void) = (nvmlReturn_t(*)(void))dlsym(library, refused[i]);
 
         if (!function)
             fail_msg("%s is not exported", refused[i]);
-#ifndef __SANITIZE_UNDEFINED__
-        assert_int_equal(function(NULL, NULL, NULL), wanted);
-#endif
+        assert_int_equal(function(), wanted);
     }
 }
 
@@ -568,8 +590,6 @@ static void processes_with_the_driver_are_listed(void **state)
 
 /* ---- helpers that fail ---- */
 
-#define COPY_FOLDER WORK_FOLDER "/helpers"
-
 static void copy_file(const char *from, const char *to)
 {
     char bytes[4096];
@@ -583,37 +603,96 @@ static void copy_file(const char *from, const char *to)
     assert_int_equal(fclose(out), 0);
 }
 
-/* A copy of the library with another helper beside it, or none. */
+/* Opens a copy of the library, for which write_helper makes the helper. */
+static void *open_copy(void)
+{
+    void *copy;
+
+    copy_file(NVML_LIBRARY, copy_library);
+    copy = dlopen(copy_library, RTLD_NOW | RTLD_LOCAL);
+    assert_non_null(copy);
+    assert_ptr_not_equal(dlsym(copy, "nvmlInit_v2"), (void *)nvml.nvmlInit_v2);
+    return copy;
+}
+
+/* A shell script; NULL: there is no helper. */
+static void write_helper(const char *script)
+{
+    FILE *file;
+
+    unlink(copy_helper);
+    if (!script)
+        return;
+    file = fopen(copy_helper, "we");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\n%s\n", script);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(copy_helper, 0755), 0);
+}
+
 static void a_failing_helper_is_an_error(void **state)
 {
     static const char *const scripts[] = {NULL, "exit 1", "echo devices 1; echo end", "kill -9 $$", "echo devices 0; echo end; exit 3",
                                           "yes"};
-    nvmlReturn_t (*init)(void);
-    void *copy;
+    void *copy = open_copy();
+    nvmlReturn_t (*init)(void) = (nvmlReturn_t(*)(void))dlsym(copy, "nvmlInit_v2");
+    pid_t child;
 
     (void)state;
-    mkdir(COPY_FOLDER, 0755);
-    copy_file(NVML_LIBRARY, COPY_FOLDER "/libnvidia-ml.so.1");
-    copy = dlopen(COPY_FOLDER "/libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    assert_non_null(copy);
-    init = (nvmlReturn_t(*)(void))dlsym(copy, "nvmlInit_v2");
-    assert_true(init && init != nvml.nvmlInit_v2);
     for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
-        unlink(COPY_FOLDER "/cuttle-nvml-helper");
-        if (scripts[i]) {
-            FILE *file = fopen(COPY_FOLDER "/cuttle-nvml-helper", "w");
-
-            assert_non_null(file);
-            fprintf(file, "#!/bin/sh\n%s\n", scripts[i]);
-            fclose(file);
-            chmod(COPY_FOLDER "/cuttle-nvml-helper", 0755);
-        }
+        write_helper(scripts[i]);
         assert_int_equal(init(), NVML_ERROR_DRIVER_NOT_LOADED);
         assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
     }
-    dlclose(copy);
+    assert_int_equal(dlclose(copy), 0);
+    child = fork(); /* its handlers for forks are gone */
+    if (!child)
+        _exit(0);
+    wait_for(child);
 }
 
+#define HELPER_FOLDER "helper=$(dirname " NVML_LIBRARY ")/cuttle-nvml-helper; "
+#define NO_CPU "$helper | sed 's/^is_cpu 1/is_cpu 0/'"
+
+/* The machine may have no GPU: then a helper says that the CPU device is one. */
+static void memory_of_gpus_is_what_the_driver_says(void **state)
+{
+    static const struct {
+        const char *script;
+        nvmlReturn_t result;
+    } others[] = {
+        {HELPER_FOLDER "[ -z \"$1\" ] || exit 1; " NO_CPU, NVML_ERROR_DRIVER_NOT_LOADED},
+        {HELPER_FOLDER "[ -z \"$1\" ] || { echo memory 2 1; echo end; exit; }; " NO_CPU, NVML_ERROR_UNKNOWN},
+        {HELPER_FOLDER "[ -z \"$1\" ] || { echo nonsense; exit; }; " NO_CPU, NVML_ERROR_UNKNOWN},
+    };
+    struct driver_facts *facts = driver_facts();
+    void *copy = open_copy();
+    __typeof__(nvml.nvmlInit_v2) init = (__typeof__(init))dlsym(copy, "nvmlInit_v2"),
+                                 shutdown = (__typeof__(init))dlsym(copy, "nvmlShutdown");
+    __typeof__(nvml.nvmlDeviceGetHandleByIndex) by_index = (__typeof__(by_index))dlsym(copy, "nvmlDeviceGetHandleByIndex_v2");
+    __typeof__(nvml.nvmlDeviceGetMemoryInfo) memory_info = (__typeof__(memory_info))dlsym(copy, "nvmlDeviceGetMemoryInfo");
+    nvmlMemory_t memory = {0};
+    nvmlDevice_t device;
+    unsigned last = (unsigned)facts->count - 1;
+
+    (void)state;
+    write_helper(HELPER_FOLDER "[ -z \"$1\" ] || exec $helper \"$@\"; " NO_CPU);
+    assert_int_equal(init(), NVML_SUCCESS);
+    assert_int_equal(by_index(last, &device), NVML_SUCCESS);
+    assert_int_equal(memory_info(device, &memory), NVML_SUCCESS);
+    assert_int_equal(memory.total, facts->devices[last].bytes);
+    assert_true(memory.free > 0 && memory.free + memory.used == memory.total);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        write_helper(others[i].script);
+        assert_int_equal(memory_info(device, &memory), others[i].result);
+    }
+    assert_int_equal(memory.total, facts->devices[last].bytes); /* it is unchanged */
+    assert_int_equal(shutdown(), NVML_SUCCESS);
+    dlclose(copy);
+    munmap(facts, sizeof *facts);
+}
+
+#define COPYING(test) cmocka_unit_test_setup_teardown(test, make_copy_folder, remove_copy_folder)
 #define RUNNING(test) cmocka_unit_test_setup_teardown(test, start, stop)
 
 int main(void)
@@ -634,7 +713,8 @@ int main(void)
         RUNNING(a_child_may_start_the_driver),
         cmocka_unit_test(threads_share_it),
         RUNNING(processes_with_the_driver_are_listed),
-        cmocka_unit_test(a_failing_helper_is_an_error),
+        COPYING(a_failing_helper_is_an_error),
+        COPYING(memory_of_gpus_is_what_the_driver_says),
     };
 
     return cmocka_run_group_tests(tests, load, NULL);
