@@ -515,6 +515,36 @@ static void threads_share_it(void **state)
     assert_int_equal(nvml.nvmlShutdown(), NVML_ERROR_UNINITIALIZED);
 }
 
+static bool is_over;
+
+static void *start_and_stop(void *unused)
+{
+    while (!__atomic_load_n(&is_over, __ATOMIC_RELAXED))
+        if (nvml.nvmlInit_v2() == NVML_SUCCESS)
+            nvml.nvmlShutdown();
+    return unused;
+}
+
+/* The other thread holds the lock nearly all of the time. */
+static void forks_do_not_copy_a_held_lock(void **state)
+{
+    pthread_t thread;
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, start_and_stop, NULL), 0);
+    for (int i = 0; i < 5; i++) {
+        const pid_t child = fork();
+
+        if (!child) {
+            alarm(PATIENCE_S);
+            _exit(nvml.nvmlDeviceGetCount_v2(NULL) == NVML_SUCCESS ? 1 : 0);
+        }
+        wait_for(child);
+    }
+    __atomic_store_n(&is_over, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+}
+
 /* ---- processes ---- */
 
 static bool is_listed(unsigned pid)
@@ -712,6 +742,7 @@ int main(void)
         cmocka_unit_test(it_works_without_standard_output),
         RUNNING(a_child_may_start_the_driver),
         cmocka_unit_test(threads_share_it),
+        cmocka_unit_test(forks_do_not_copy_a_held_lock),
         RUNNING(processes_with_the_driver_are_listed),
         COPYING(a_failing_helper_is_an_error),
         COPYING(memory_of_gpus_is_what_the_driver_says),
