@@ -29,7 +29,7 @@ endforeach()
 configure_file(${CPACK_CUTTLE_SOURCE}/zz-cuttle.conf.in ${CPACK_TEMPORARY_DIRECTORY}/libcuttle1${CPACK_CUTTLE_SEARCH_PATH} @ONLY)
 
 # As dh_strip does, beyond what CPack strips.
-file(GLOB_RECURSE binaries ${CPACK_TEMPORARY_DIRECTORY}/*.so.1 ${CPACK_TEMPORARY_DIRECTORY}/*-audit.so ${CPACK_TEMPORARY_DIRECTORY}/*.a ${CPACK_TEMPORARY_DIRECTORY}/cuttle/usr/bin/*)
+file(GLOB_RECURSE binaries ${CPACK_TEMPORARY_DIRECTORY}/*.so.1 ${CPACK_TEMPORARY_DIRECTORY}/*-audit.so ${CPACK_TEMPORARY_DIRECTORY}/cuttle-nvml-helper ${CPACK_TEMPORARY_DIRECTORY}/*.a ${CPACK_TEMPORARY_DIRECTORY}/cuttle/usr/bin/*)
 foreach(binary ${binaries})
   execute_process(COMMAND strip --strip-debug --remove-section=.comment ${binary} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()

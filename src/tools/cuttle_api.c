@@ -2,6 +2,7 @@
 /* `cuttle api`, whose output is docs/api.md. It queries the library itself for what is implemented. */
 #include "entry_points.h"
 
+#include "nvml_table.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -240,7 +241,10 @@ static void print_head(void)
 
 int verb_api(const struct tool_arguments *arguments)
 {
-    (void)arguments;
+    if (arguments->values[CUTTLE_API_NVML]) {
+        tool_print_nvml();
+        return EXIT_SUCCESS;
+    }
     if (!check_rows())
         return EXIT_FAILURE;
     print_head();

@@ -1,8 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# docs/PAGE.md equals the output of `cuttle PAGE`. Run as cmake -DCUTTLE=.. -DDOCUMENT=.. -DPAGE=.. -P docs_test.cmake
-execute_process(COMMAND ${CUTTLE} ${PAGE} OUTPUT_VARIABLE printed RESULT_VARIABLE result)
+# docs/PAGE.md equals the output of `cuttle PAGE`, or of `cuttle ARGUMENTS..`. Run as
+# cmake -DCUTTLE=.. -DDOCUMENT=.. -DPAGE=.. [-DARGUMENTS=..] -P docs_test.cmake
+if(NOT ARGUMENTS)
+  set(ARGUMENTS ${PAGE})
+endif()
+separate_arguments(ARGUMENTS UNIX_COMMAND "${ARGUMENTS}")
+execute_process(COMMAND ${CUTTLE} ${ARGUMENTS} OUTPUT_VARIABLE printed RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
-  message(FATAL_ERROR "cuttle ${PAGE} failed: ${result}")
+  message(FATAL_ERROR "cuttle ${ARGUMENTS} failed: ${result}")
 endif()
 file(READ ${DOCUMENT} written)
 if(NOT printed STREQUAL written)

@@ -16,6 +16,7 @@ set(wanted
   ${LIBDIR}/cmake/Cuttle/CuttleConfig.cmake ${LIBDIR}/cmake/Cuttle/CuttleConfigVersion.cmake
   ${LIBDIR}/cmake/Cuttle/CuttleTargets-${CONFIG}.cmake ${LIBDIR}/cmake/Cuttle/CuttleTargets.cmake
   ${LIBDIR}/cuttle/libcuda.so ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so ${LIBDIR}/cuttle/libptx2spv.a
+  ${LIBDIR}/cuttle/libnvidia-ml.so.1 ${LIBDIR}/cuttle/cuttle-nvml-helper
   ${LIBDIR}/pkgconfig/cuttle.pc ${LIBDIR}/pkgconfig/ptx2spv.pc
   share/bash-completion/completions/cuttle share/bash-completion/completions/ptx2spv
   share/man/man1/cuttle.1 share/man/man1/ptx2spv.1)
@@ -31,7 +32,8 @@ foreach(file ${files})
     message(SEND_ERROR "${file} contains a path of the build: ${found}")
   endif()
 endforeach()
-foreach(file bin/cuttle bin/ptx2spv ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so)
+foreach(file bin/cuttle bin/ptx2spv ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so ${LIBDIR}/cuttle/libnvidia-ml.so.1
+        ${LIBDIR}/cuttle/cuttle-nvml-helper)
   execute_process(COMMAND readelf -d ${prefix}/${file} OUTPUT_VARIABLE dynamic)
   if(dynamic MATCHES "RPATH|RUNPATH" OR NOT dynamic MATCHES "NEEDED")
     message(SEND_ERROR "${file}: it has an RPATH, or is no program:\n${dynamic}")
@@ -51,6 +53,7 @@ file(RENAME ${prefix} ${WORK}/moved)
 set(prefix ${WORK}/moved)
 run(0 "usage: cuttle VERB" ${prefix}/bin/cuttle --help)
 run(0 "." ${prefix}/bin/cuttle info --name)
+run(0 "^GPU 0: " ${prefix}/bin/cuttle smi -L)
 run(0 "usage: ptx2spv" ${prefix}/bin/ptx2spv --help)
 
 # Programs that use what is installed. Both are linked with it, and need LD_LIBRARY_PATH unless they have an RPATH.

@@ -37,6 +37,9 @@ run(0 "^cuInit returns 0\n$" ${CUTTLE} run ${WORK}/script ${WORK}/opens)
 find_program(python python3)
 if(python)
   run(0 "^0\n$" ${CUTTLE} run -- ${python} -c "import ctypes\nprint(ctypes.CDLL('${other}').cuInit(0))")
+  foreach(name libnvidia-ml.so.1 libnvidia-ml.so ${WORK}/missing/libnvidia-ml.so.1)
+    run(0 "^0\n$" ${CUTTLE} run -- ${python} -c "import ctypes\nprint(ctypes.CDLL('${name}').nvmlInit_v2())")
+  endforeach()
 endif()
 
 # ---- exit statuses ----
