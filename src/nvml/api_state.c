@@ -13,17 +13,20 @@ enum { ANSWER_BYTES = 256, MAX_PROCESSES = 4096 };
 
 /* ---- memory ---- */
 
+static nvmlReturn_t give_used(const struct nvml_facts *facts, uint64_t used, nvmlMemory_t *out)
+{
+    out->total = facts->memory_bytes;
+    out->used = used < facts->memory_bytes ? used : facts->memory_bytes;
+    out->free = out->total - out->used;
+    return NVML_SUCCESS;
+}
+
 /* The memory of a CPU device is that of the machine: what anyone uses is used. */
 static nvmlReturn_t read_host_memory(const struct nvml_facts *facts, nvmlMemory_t *out)
 {
     uint64_t used;
 
-    if (!nvml_host_memory_used(NVML_MEMINFO, &used))
-        return NVML_ERROR_NOT_SUPPORTED;
-    out->total = facts->memory_bytes;
-    out->used = used < facts->memory_bytes ? used : facts->memory_bytes;
-    out->free = out->total - out->used;
-    return NVML_SUCCESS;
+    return nvml_host_memory_used(NVML_MEMINFO, &used) ? give_used(facts, used, out) : NVML_ERROR_NOT_SUPPORTED;
 }
 
 static nvmlReturn_t ask_helper(unsigned index, nvmlMemory_t *out)
@@ -48,11 +51,16 @@ nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t device, nvmlMemory_t *memory)
 {
     struct nvml_facts facts;
     unsigned index;
+    long long used;
     const nvmlReturn_t r = nvml_look_up(device, memory != NULL, &facts, &index);
 
     if (r != NVML_SUCCESS)
         return r;
-    return facts.is_cpu ? read_host_memory(&facts, memory) : ask_helper(index, memory);
+    if (facts.is_cpu)
+        return read_host_memory(&facts, memory);
+    if (nvml_sensor_read(NVML_SYSFS, &facts, NVML_SENSOR_MEMORY_USED, &used) && used >= 0)
+        return give_used(&facts, (uint64_t)used, memory);
+    return ask_helper(index, memory);
 }
 
 nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t device, nvmlMemory_v2_t *memory)

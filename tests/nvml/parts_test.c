@@ -209,6 +209,7 @@ static void sensors_are_read_from_sysfs(void **state)
     make_file("hwmon/hwmon3/power1_input", "17000000\n");
     make_file("hwmon/hwmon3/freq1_input", "1500000000\n");
     make_file("numa_node", "-1\n");
+    make_file("mem_info_vram_used", "17163091968\n");
     make_file("mem_busy_percent", "garbage\n");
     assert_true(nvml_sensor_read(TREE, &facts, NVML_SENSOR_GPU_BUSY, &value));
     assert_int_equal(value, 37);
@@ -221,6 +222,8 @@ static void sensors_are_read_from_sysfs(void **state)
     assert_int_equal(value, 12500);
     assert_true(nvml_sensor_read(TREE, &facts, NVML_SENSOR_CORE_CLOCK, &value));
     assert_int_equal(value, 1500);
+    assert_true(nvml_sensor_read(TREE, &facts, NVML_SENSOR_MEMORY_USED, &value));
+    assert_true(value == 17163091968);
     assert_true(nvml_sensor_read(TREE, &facts, NVML_SENSOR_NUMA_NODE, &value));
     assert_true(value == -1);
     value = -7;
