@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cuttle info`: the devices and their capabilities, as text and as JSON. Both have the same facts. */
+/* `cuttle info`: the devices and their capabilities, as text, as JSON with the same facts, and as a report with more of them. */
 #include "verbs.h"
 
 #include "core/base/process.h"
@@ -12,6 +12,9 @@
 #include "json.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
 
 /* What --json and the text call a fact. */
 struct name {
@@ -199,7 +202,29 @@ static void write_addresses(struct json *json, const struct ct_device_info *info
     json_end(json, '}');
 }
 
-static void write_device(struct json *json, const struct ct_device *device)
+/* What only reports have: what distinguishes models of a vendor, and what decides how work is arranged. */
+static void write_more(struct json *json, const struct ct_device_info *info)
+{
+    json_number(json, "vendor_id", info->vendor_id);
+    json_number(json, "device_id", info->device_id);
+    json_number(json, "clock_khz", info->clock_khz);
+    json_number(json, "memory_clock_khz", info->memory_clock_khz);
+    json_number(json, "l2_bytes", info->l2_bytes);
+    json_number(json, "push_constant_bytes", info->target.push_constant_bytes);
+    json_array(json, "max_grid");
+    for (int i = 0; i < 3; i++)
+        json_number(json, NULL, info->max_grid[i]);
+    json_end(json, ']');
+    json_object(json, "images");
+    json_number(json, "side_1d", info->images.side_1d);
+    json_number(json, "side_2d", info->images.side_2d);
+    json_number(json, "side_3d", info->images.side_3d);
+    json_number(json, "side_cube", info->images.side_cube);
+    json_number(json, "layers", info->images.layers);
+    json_end(json, '}');
+}
+
+static void write_device(struct json *json, const struct ct_device *device, bool is_report)
 {
     const struct ct_device_info *info = &device->info;
     char uuid[40], pci[32];
@@ -212,7 +237,7 @@ static void write_device(struct json *json, const struct ct_device *device)
     json_string(json, "kind", kind_names[info->kind].key);
     json_string(json, "backend", device->backend->name);
     json_string(json, "driver", info->driver);
-    json_string(json, "uuid", uuid);
+    json_string(json, "uuid", is_report ? NULL : uuid); /* which names one card, not a model */
     json_string(json, "pci", info->has_pci ? pci : NULL);
     json_number(json, "memory_bytes", info->memory_bytes);
     json_number(json, "max_allocation_bytes", info->max_allocation_bytes);
@@ -228,18 +253,37 @@ static void write_device(struct json *json, const struct ct_device *device)
         if (info->workarounds >> i & 1)
             json_string(json, NULL, ct_workaround((enum ct_workaround_index)i)->name);
     json_end(json, ']');
+    if (is_report)
+        write_more(json, info);
     json_end(json, '}');
 }
 
-static void write_json(void)
+/* No names of the machine or of users: what follows the version of a kernel may say who built it. */
+static void write_system(struct json *json)
+{
+    struct utsname system = {0};
+
+    (void)uname(&system);
+    system.release[strspn(system.release, "0123456789.")] = 0;
+    json_object(json, "system");
+    json_string(json, "kernel", system.release);
+    json_string(json, "machine", system.machine);
+    json_number(json, "processors", (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
+    json_number(json, "memory_bytes", (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE));
+    json_end(json, '}');
+}
+
+static void write_json(bool is_report)
 {
     struct json json = {0};
 
     json_object(&json, NULL);
     json_string(&json, "version", CUTTLE_VERSION);
+    if (is_report)
+        write_system(&json);
     json_array(&json, "devices");
     for (unsigned i = 0; i < ct_process.n_devices; i++)
-        write_device(&json, &ct_process.devices[i]);
+        write_device(&json, &ct_process.devices[i], is_report);
     json_end(&json, ']');
     json_string(&json, "cpu_order", cpu_order());
     json_end(&json, '}');
@@ -247,14 +291,14 @@ static void write_json(void)
 
 int verb_info(const struct tool_arguments *arguments)
 {
-    const bool is_json = arguments->values[CUTTLE_INFO_JSON];
+    const bool is_report = arguments->values[CUTTLE_INFO_REPORT], is_json = is_report || arguments->values[CUTTLE_INFO_JSON];
     CUresult result;
 
     if (is_json && arguments->values[CUTTLE_INFO_NAME])
-        return tool_wrong_usage(arguments, "--json and --name exclude each other", "");
+        return tool_wrong_usage(arguments, "--json, --report and --name exclude each other", "");
     result = ct_process_init(0);
     if (is_json && (result == CUDA_SUCCESS || result == CUDA_ERROR_NO_DEVICE)) {
-        write_json();
+        write_json(is_report);
     } else if (result == CUDA_ERROR_NO_DEVICE) {
         printf("No device found. A driver for Vulkan 1.3 or OpenCL 3.0 is needed; Mesa's lavapipe runs on any CPU.\n");
     } else if (result != CUDA_SUCCESS) {
