@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost of start-up: how long processes take from their start to their end, of which one uses Vulkan and does the least that is possible,
  * and one uses CUDA, in turn. Prints the medians in milliseconds and their ratios: for a device alone (with CUDA also an allocation), and for a
- * first launch of a small kernel whose result is checked; with one queue for kernels, and with as many as Cuttle creates. `bench_startup SPIRV WHAT` is one of these processes. */
+ * first launch of a small kernel whose result is checked; with one queue for kernels, and with as many as Cuttle creates. `bench_startup SPIRV WHAT` is
+ * one of these processes. */
 #include "example.h"
 #include "startup/vulkan.h"
 #include "timing.h"

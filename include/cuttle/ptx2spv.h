@@ -59,8 +59,7 @@ struct ptx2spv_options {
     void *user;
     const char *dump; /* comma-separated pass names, or "all", or NULL */
     bool cooperative; /* for ptx2spv_kernel_compile: compile for cooperative launches, see struct ptx2spv_grid; ignored elsewhere */
-    bool
-        clusters; /* with cooperative: compile for clusters of several blocks, see struct ptx2spv_grid; shared memory is in device memory */
+    bool clusters;    /* with cooperative: compile for clusters of several blocks; their shared memory is in device memory */
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
     bool any_grid;                        /* for ptx2spv_kernel_compile: kernel_info.limits_grid and limits_objects will be 0 */
 };
@@ -353,14 +352,15 @@ enum ptx2spv_image_shape {
     PTX2SPV_IMAGE_VOLUME,
     PTX2SPV_IMAGE_SHAPES
 };
-enum ptx2spv_image_geometry { /* the geometry of the instructions that read it */
-                              PTX2SPV_IMAGE_1D,
-                              PTX2SPV_IMAGE_2D,
-                              PTX2SPV_IMAGE_3D,
-                              PTX2SPV_IMAGE_A1D,
-                              PTX2SPV_IMAGE_A2D,
-                              PTX2SPV_IMAGE_CUBE,
-                              PTX2SPV_IMAGE_ACUBE,
+/* The geometry of the instructions that read an image. */
+enum ptx2spv_image_geometry {
+    PTX2SPV_IMAGE_1D,
+    PTX2SPV_IMAGE_2D,
+    PTX2SPV_IMAGE_3D,
+    PTX2SPV_IMAGE_A1D,
+    PTX2SPV_IMAGE_A2D,
+    PTX2SPV_IMAGE_CUBE,
+    PTX2SPV_IMAGE_ACUBE,
 };
 enum ptx2spv_image_channels { PTX2SPV_IMAGE_FLOAT, PTX2SPV_IMAGE_UNSIGNED, PTX2SPV_IMAGE_SIGNED };
 /* How the operands of an instruction become those of the device. The samplers of planes know whether coordinates are in texels, those of layers
@@ -442,8 +442,8 @@ struct ptx2spv_grid {
     /* for kernels compiled with options.clusters: */
     uint32_t cluster[3]; /* dimensions of a cluster in blocks, which divide those of the grid */
     uint32_t reserved;
-    uint64_t
-        cluster_barriers; /* CUDA address of a 64-bit word for each cluster, at first PTX2SPV_CLUSTER_BARRIER of its number of threads */
+    /* CUDA address of a 64-bit word for each cluster, at first PTX2SPV_CLUSTER_BARRIER of its number of threads. */
+    uint64_t cluster_barriers;
 };
 /* An mbarrier (build_mbarrier.c) for which n threads are pending, in this phase and the next. */
 #define PTX2SPV_CLUSTER_BARRIER(n) ((uint64_t)(n) << 20 | (uint64_t)(n))
@@ -451,10 +451,11 @@ struct ptx2spv_grid {
  * for the block that accesses it. */
 #define PTX2SPV_CLUSTER_RANK_SHIFT 24
 
-/* Blocks of clusters have slots in the order of their clusters, and of their ranks in each; there are as many slots as blocks, at least.
- * A kernel with kernel_info.shared_in_memory has this struct as an additional parameter at kernel_info.slots_param_offset, and no work-group
+/* A kernel with kernel_info.shared_in_memory has this struct as an additional parameter at kernel_info.slots_param_offset, and no work-group
  * memory. Block number b of the grid (x fastest) has its shared memory and its exchange area in slot b & mask; the host lets only blocks run
- * at the same time that have different slots. The initial contents of a slot do not matter. */
+ * at the same time that have different slots. The initial contents of a slot do not matter.
+ * In kernels that are compiled for clusters (options.clusters) blocks are numbered by cluster, and within a cluster by rank; such launches
+ * have at least as many slots as blocks. */
 struct ptx2spv_slots {
     uint64_t address;      /* CUDA address, a multiple of PTX2SPV_SLOT_ALIGN */
     uint32_t mask;         /* the number of slots, a power of two, minus one */

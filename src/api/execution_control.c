@@ -27,7 +27,8 @@ CUresult CUDAAPI cuFuncGetAttribute(int *pi, CUfunction_attribute attrib, CUfunc
     return r;
 }
 
-/* cuFuncSetAttribute. INVALID_VALUE: the attribute cannot be set, or the value is out of range; NOT_PERMITTED: a cluster size that PTX specifies. */
+/* cuFuncSetAttribute. INVALID_VALUE: the attribute cannot be set, or the value is out of range; NOT_PERMITTED: a cluster size that PTX
+ * specifies. */
 CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attrib, int value)
 {
     struct ct_function *function;

@@ -279,8 +279,8 @@ CUresult CUDAAPI cuGraphKernelNodeGetAttribute(CUgraphNode hNode, CUkernelNodeAt
     return with_kernel(hNode, get_attribute, &(struct attribute_query){attr, value_out});
 }
 
-/* cuGraphKernelNodeSetAttribute. CU_LAUNCH_ATTRIBUTE_COOPERATIVE and CLUSTER_DIMENSION have an effect; others are hints, as in cuLaunchKernelEx. NOT_SUPPORTED:
- * nodes that kernels update. */
+/* cuGraphKernelNodeSetAttribute. CU_LAUNCH_ATTRIBUTE_COOPERATIVE and CLUSTER_DIMENSION have an effect; others are hints, as in
+ * cuLaunchKernelEx. NOT_SUPPORTED: nodes that kernels update. */
 CUresult CUDAAPI cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
 {
     if (!value)

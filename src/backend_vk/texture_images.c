@@ -20,7 +20,7 @@
 #include <time.h>
 
 #define CT_CHANNEL "memory"
-#define N_SAMPLERS 512 /* without those for levels there are fewer kinds; a program has a few */
+#define N_SAMPLERS 512 /* more than the keys without mipmap levels; programs have a few */
 /* A texture is created while kernels run, of which one may wait for what the calling thread does next. */
 #define BUSY_WAIT_NS UINT64_C(1000000000)
 #define BUSY_POLL_NS 200000
@@ -360,7 +360,7 @@ static VkSamplerAddressMode vulkan_address(enum ptx2spv_texture_address address)
     return modes[address];
 }
 
-/* What samplers are told apart by. */
+/* The properties of a request on which its sampler depends: textures with the same key share a sampler. */
 static struct sampler_key key_of(const struct ct_sampled_request *request)
 {
     const bool has_levels = request->n_levels > 1, of_integers = is_integer(request->texel) && !request->normalized_values;

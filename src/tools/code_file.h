@@ -14,7 +14,7 @@ struct tool_code {
     struct ptx2spv_module **modules;
     unsigned n_modules;
     bool is_linked;     /* there is one module for all texts */
-    unsigned n_refused; /* texts that the compiler does not accept; options->on_diagnostic was told why */
+    unsigned n_refused; /* texts that the compiler rejected; it reported the reasons to options->on_diagnostic */
 };
 
 /* Reads and parses a file. A host program without any code for GPUs gives no module. *out is untouched on failure: FILE_NOT_FOUND, INVALID_IMAGE

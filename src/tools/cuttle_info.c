@@ -80,14 +80,6 @@ static struct name warp_name(const struct ct_device_info *info)
     return info->target.warp_form != PTX2SPV_WARP_NATIVE ? collective : info->unproven_warps ? probed : native;
 }
 
-static void name_uuid(const struct ct_device_info *info, char out[40])
-{
-    char *at = out;
-
-    for (int i = 0; i < 16; i++)
-        at += sprintf(at, "%02x%s", info->uuid[i], i == 3 || i == 5 || i == 7 || i == 9 ? "-" : "");
-}
-
 static void name_pci(const struct ct_device_info *info, char out[32])
 {
     snprintf(out, 32, "%04x:%02x:%02x", info->pci_domain, info->pci_bus, info->pci_device);
@@ -130,9 +122,9 @@ static void print_device(const struct ct_device *device, FILE *to)
 {
     const struct ct_device_info *info = &device->info;
     const struct name rule = rule_names[info->address_rule];
-    char uuid[40], pci[32];
+    char uuid[CT_UUID_CHARACTERS + 1], pci[32];
 
-    name_uuid(info, uuid);
+    ct_uuid_text(info->uuid, uuid);
     name_pci(info, pci);
     fprintf(to, "device %d: %s\n", device->ordinal, info->name);
     fprintf(to, "  %-12s %s, through %s: %s\n", "kind", kind_names[info->kind].text, device->backend->name, info->driver);
@@ -227,9 +219,9 @@ static void write_more(struct json *json, const struct ct_device_info *info)
 static void write_device(struct json *json, const struct ct_device *device, bool is_report)
 {
     const struct ct_device_info *info = &device->info;
-    char uuid[40], pci[32];
+    char uuid[CT_UUID_CHARACTERS + 1], pci[32];
 
-    name_uuid(info, uuid);
+    ct_uuid_text(info->uuid, uuid);
     name_pci(info, pci);
     json_object(json, NULL);
     json_number(json, "ordinal", (uint64_t)device->ordinal);

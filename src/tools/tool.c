@@ -105,7 +105,8 @@ static int take_option(struct tool_arguments *out, char **argv, int *at)
     return -1;
 }
 
-/* Parses the arguments of the verb, from argv[at] on. Operands are moved to the end of what was parsed, in their order. */
+/* Parses the arguments of the verb, from argv[at] on. Operands are moved to argv[at] and following, in their order, over options that have been
+ * parsed. */
 static int parse_verb(struct tool_arguments *out, char **argv, int at)
 {
     char **operands = argv + at;

@@ -8,8 +8,8 @@
 #include <stdio.h>
 
 #define TOOL_OPTIONS_MAX 48
-#define TOOL_REST                                                                                                                          \
-    0xffffu /* max_operands: what follows the first operand is not looked at, since it is the command line of another program */
+/* max_operands of a verb whose operands are the command line of another program: what follows the first one is not parsed. */
+#define TOOL_REST 0xffffu
 
 enum { TOOL_USAGE = 2 /* the status of most verbs for wrong arguments */ };
 
@@ -58,7 +58,7 @@ struct tool_arguments {
 extern const struct tool_table cuttle_table, ptx2spv_table;
 
 /* Parses what follows the name of the program (argv[0]). Returns a negative number if *out is valid, or the exit status: 0 after --help, else a
- * message has been printed. *out refers to argv, which is put in order: options first. */
+ * message has been printed. *out refers to argv, in which the operands are moved to the front. */
 int tool_parse(const struct tool_table *table, int argc, char **argv, struct tool_arguments *out);
 /* Prints to standard error what is wrong with the arguments, and how to get help. Returns the verb's status for that. */
 int tool_wrong_usage(const struct tool_arguments *arguments, const char *what, const char *argument);

@@ -4,9 +4,9 @@
  * failure, and so is a reason without a difference.
  *
  *   ptx_acceptance_test [--list] [file of snippets]     prints differences without a reason; with --list all of them
- *   ptx_acceptance_test --refused docs/ptx.md           whether the list of what is refused is right, and complete: every example in it is refused,
- *                                                       and it has an example for each opcode that cannot be built, and for each reason of a class
- *                                                       not-yet-* or no-such-register
+ *   ptx_acceptance_test --refused docs/ptx.md           checks the list of refused instructions: the compiler refuses every example in it,
+ *                                                       and there is an example for each opcode that cannot be built, and for each reason
+ *                                                       of a class not-yet-* or no-such-register
  * Runs in the folder that contains acceptance/. */
 #include "cuttle/ptx2spv.h"
 #include "ptx2spv/syntax/opcodes.h"

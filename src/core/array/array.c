@@ -21,7 +21,6 @@
 #include <stdlib.h>
 
 #define CT_CHANNEL "memory"
-#define LEVEL_ALIGN ((uint64_t)512) /* of levels in plain memory, as CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT */
 
 /* ---- creating ---- */
 
@@ -78,17 +77,6 @@ static CUresult make_group(struct ct_context *context, const struct ct_array_sha
     return CUDA_SUCCESS;
 }
 
-static uint64_t level_bytes(const struct ct_array *array)
-{
-    return array->texels.slice_bytes * array->slices;
-}
-
-/* The size of a level in plain memory, aligned for the next one. */
-static uint64_t level_room(const struct ct_array *array)
-{
-    return (level_bytes(array) + LEVEL_ALIGN - 1) & ~(LEVEL_ALIGN - 1);
-}
-
 struct ct_sampled_extent ct_array_sampled_extent(const struct ct_array *first, unsigned n_levels)
 {
     const CUDA_ARRAY3D_DESCRIPTOR *desc = &first->desc;
@@ -141,13 +129,9 @@ static CUresult make_image(struct ct_array_group *group, const struct ct_image_r
 /* One level after another. */
 static void take_plain_layout(struct ct_array_group *group, uint64_t *out_bytes)
 {
-    uint64_t bytes = 0;
-
-    for (unsigned i = 0; i < group->n_levels; i++) {
-        group->levels[i].base.offset = bytes;
-        bytes += level_room(&group->levels[i]);
-    }
-    *out_bytes = bytes;
+    for (unsigned i = 0; i < group->n_levels; i++)
+        group->levels[i].base.offset = ct_array_plain_offset(group, i);
+    *out_bytes = ct_array_plain_offset(group, group->n_levels);
 }
 
 static CUresult make_plain(struct ct_array_group *group)
@@ -158,7 +142,7 @@ static CUresult make_plain(struct ct_array_group *group)
     take_image_layout(group, &bytes);
     if (!bytes)
         take_plain_layout(group, &bytes);
-    r = ct_backing_create_device(group->context, bytes, LEVEL_ALIGN, &group->backing);
+    r = ct_backing_create_device(group->context, bytes, CT_ARRAY_LEVEL_ALIGN, &group->backing);
     for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++) {
         struct ct_place *base = &group->levels[i].base;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Looks up the arrays and groups of handles. */
+/* Looks up the arrays and groups of handles; the layout of levels in plain memory. */
 #include "array_group.h"
 
 #include "core/base/log.h"
@@ -66,4 +66,16 @@ void ct_array_group_release(struct ct_array_group *group)
 
     ct_object_release(&group->object);
     ct_context_release(context);
+}
+
+uint64_t ct_array_plain_offset(const struct ct_array_group *group, unsigned level)
+{
+    uint64_t offset = 0;
+
+    for (unsigned i = 0; i < level; i++) {
+        const uint64_t bytes = group->levels[i].texels.slice_bytes * group->levels[i].slices;
+
+        offset += (bytes + CT_ARRAY_LEVEL_ALIGN - 1) & ~(CT_ARRAY_LEVEL_ALIGN - 1);
+    }
+    return offset;
 }

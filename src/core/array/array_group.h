@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The groups to which arrays belong as levels; for array.c and array_tiles.c. */
+/* The groups to which arrays belong as levels. */
 #ifndef CT_CORE_ARRAY_GROUP_H
 #define CT_CORE_ARRAY_GROUP_H
 
 #include "array.h"
 #include "core/backing/memory_backing.h"
+
+#define CT_ARRAY_LEVEL_ALIGN ((uint64_t)512) /* of levels in plain memory, as CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT */
 
 struct ct_array_mirror;
 struct ct_array_tiles;
@@ -27,6 +29,8 @@ struct ct_array_group {
 CUresult ct_array_group_lookup(CUmipmappedArray handle, struct ct_array_group **out);
 void ct_array_group_release(struct ct_array_group *group);
 
+/* Where a level is in plain memory that has one level after another, in bytes; with n_levels the size of them all. */
+uint64_t ct_array_plain_offset(const struct ct_array_group *group, unsigned level);
 /* The extent of the image that may be a texture of so many levels, from this one on. */
 struct ct_sampled_extent ct_array_sampled_extent(const struct ct_array *first, unsigned n_levels);
 

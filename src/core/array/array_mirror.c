@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #define CT_CHANNEL "memory"
-#define ALIGNMENT ((uint64_t)512) /* of levels, as CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT */
 
 struct ct_array_mirror {
     struct ct_backing backing;
@@ -25,22 +24,6 @@ struct ct_array_mirrors { /* of a context */
     struct ct_event *last; /* the last launch that used mirrors */
     atomic_uint n;         /* mirrors that exist */
 };
-
-/* ---- the layout ---- */
-
-static uint64_t level_bytes(const struct ct_array *level)
-{
-    return (level->texels.slice_bytes * level->slices + ALIGNMENT - 1) & ~(ALIGNMENT - 1);
-}
-
-static uint64_t level_offset(const struct ct_array_group *group, unsigned number)
-{
-    uint64_t offset = 0;
-
-    for (unsigned i = 0; i < number; i++)
-        offset += level_bytes(&group->levels[i]);
-    return offset;
-}
 
 /* ---- creation ---- */
 
@@ -57,7 +40,7 @@ static CUresult create_mirror(struct ct_array_group *group, struct ct_array_mirr
 
     if (!mirror)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the mirror of an array");
-    r = ct_backing_create_device(group->context, level_offset(group, group->n_levels), ALIGNMENT, &mirror->backing);
+    r = ct_backing_create_device(group->context, ct_array_plain_offset(group, group->n_levels), CT_ARRAY_LEVEL_ALIGN, &mirror->backing);
     if (r != CUDA_SUCCESS) {
         free(mirror);
         return r;
@@ -142,7 +125,7 @@ CUresult ct_array_mirror(const struct ct_array *level, enum ct_mirror_use use, u
         return r;
     if (use == CT_MIRROR_WRITE)
         atomic_store(&mirror->is_written, true);
-    *out_address = mirror->backing.address + level_offset(group, (unsigned)(level - group->levels));
+    *out_address = mirror->backing.address + ct_array_plain_offset(group, (unsigned)(level - group->levels));
     return CUDA_SUCCESS;
 }
 
@@ -198,7 +181,7 @@ static CUresult copy_group(struct ct_stream *stream, const struct ct_array_group
     if (use == CT_MIRROR_WRITE && !atomic_load(&mirror->is_written))
         return CUDA_SUCCESS;
     for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++) {
-        const uint64_t offset = level_offset(group, i);
+        const uint64_t offset = ct_array_plain_offset(group, i);
         const struct ct_place place = {.memory = mirror->backing.memory,
                                        .offset = offset,
                                        .host = mirror->backing.host ? (char *)mirror->backing.host + offset : NULL,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mirrors: memory in which kernels find the texels of arrays that are opaque images, such as those of other APIs and sparse ones. A mirror exists from the first
- * texture or surface object of its array on. A launch of a kernel that may access textures copies the images into their mirrors first, and
- * those that have surfaces back afterwards, so that other APIs, and copies, see the images only. Such launches run one after another. */
+/* Mirrors: memory in which kernels find the texels of arrays that are opaque images, such as those of other APIs and sparse ones. A mirror
+ * exists from the first texture or surface object of its array on. A launch of a kernel that may access textures copies the images into
+ * their mirrors first, and those that have surfaces back afterwards, so that other APIs, and copies, see the images only. Such launches run
+ * one after another. */
 #ifndef CT_CORE_ARRAY_MIRROR_H
 #define CT_CORE_ARRAY_MIRROR_H
 

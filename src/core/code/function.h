@@ -6,12 +6,12 @@
 
 #include "module.h"
 
-/*   NONE ──first need──> RUNNING ──> DONE
- *    ^──out of memory,─────┘  └────> FAILED: returns the same error from then on
- *       or compiled ahead */
 /* Blocks of a cluster: the most that every device with clusters has, and the most that one of ours has. */
 enum { CT_CLUSTER_PORTABLE = 8, CT_CLUSTER_MOST = 16 };
 
+/*   NONE ──first need──> RUNNING ──> DONE
+ *    ^──out of memory,─────┘  └────> FAILED: returns the same error from then on
+ *       or compiled ahead */
 enum ct_compile_state { CT_COMPILE_NONE, CT_COMPILE_RUNNING, CT_COMPILE_DONE, CT_COMPILE_FAILED };
 
 struct ct_function {
@@ -35,10 +35,10 @@ struct ct_function {
     bool is_cooperative;             /* compiled for cooperative launches: it is another function's `cooperative` */
     bool is_in_memory;               /* its shared memory is in device memory: it is another function's `in_memory` */
     bool is_any_grid;                /* compiled for grids and objects of any size: it is another function's `any_grid` */
-    bool is_clustered;               /* likewise, for clusters of several blocks: it is another function's `clustered` */
-    struct ct_function *clustered;   /* as `cooperative` */
+    bool is_clustered;               /* compiled for clusters of several blocks: it is another function's `clustered` */
     struct ct_function *cooperative; /* the same kernel for those; without a handle; NULL until needed; guarded by module->lock */
     struct ct_function *in_memory;   /* likewise, with its shared memory in device memory; a cooperative function may have one, too */
+    struct ct_function *clustered;   /* likewise, for launches with clusters of several blocks */
     struct ct_function *any_grid;    /* likewise, for launches that info.limits_grid or info.limits_objects excludes */
     struct ct_launch_setup *setup;   /* of the launch functions of CUDA 2 (launch_setup.c); NULL until used; guarded by module->lock */
 };
@@ -62,10 +62,13 @@ CUresult ct_function_in_memory(struct ct_function *function, struct ct_function 
 /* Likewise without info.limits_grid and info.limits_objects. Of the result there may be a form in memory. */
 CUresult ct_function_any_grid(struct ct_function *function, struct ct_function **out);
 bool ct_function_is_compiled(const struct ct_function *function);
-/* INVALID_VALUE: the attribute does not exist, or cannot be set to the value; NOT_PERMITTED: a cluster size that PTX specifies. May compile the function. */
+/* INVALID_VALUE: the attribute does not exist, or cannot be set to the value; NOT_PERMITTED: a cluster size that PTX specifies. May compile the
+ * function. */
 CUresult ct_function_attribute(struct ct_function *function, CUfunction_attribute attribute, int *out);
 /* caller: an address in the code that called the API, which decides how much shared memory a block may opt in to (ct_library_capability). */
 CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attribute attribute, int value, const void *caller);
+/* The dimensions of a cluster in blocks that PTX or an attribute specifies; zeros: neither does. */
+void ct_function_required_cluster(const struct ct_function *function, unsigned out[3]);
 /* Bytes of dynamic shared memory that a launch may request. The function must be compiled. */
 unsigned ct_function_dynamic_shared_limit(const struct ct_function *function);
 /* Bytes of shared memory that a block may have: what the device reports, or more if a library that sees another compute capability asked for it

@@ -10,11 +10,15 @@
 
 #define CT_CHANNEL "function"
 
-static int required_cluster(const struct ct_function *function, unsigned dimension)
+void ct_function_required_cluster(const struct ct_function *function, unsigned out[3])
 {
-    if (function->decl->cluster[0])
-        return function->decl->cluster[dimension] ? (int)function->decl->cluster[dimension] : 1;
-    return atomic_load_explicit(&function->required_cluster[dimension], memory_order_relaxed);
+    for (int i = 0; i < 3; i++) {
+        out[i] = function->decl->cluster[i];
+        if (!function->decl->cluster[0]) /* relaxed: single values, which order nothing */
+            out[i] = (unsigned)atomic_load_explicit(&function->required_cluster[i], memory_order_relaxed);
+        else if (!out[i])
+            out[i] = 1;
+    }
 }
 
 static CUresult set_value(atomic_int *to, int value, int most)
@@ -27,6 +31,8 @@ static CUresult set_value(atomic_int *to, int value, int most)
 
 static int static_attribute(const struct ct_function *function, CUfunction_attribute attribute)
 {
+    unsigned cluster[3];
+
     switch ((int)attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
         return (int)ct_function_block_limit(function);
@@ -43,7 +49,8 @@ static int static_attribute(const struct ct_function *function, CUfunction_attri
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
-        return required_cluster(function, (unsigned)attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH);
+        ct_function_required_cluster(function, cluster);
+        return (int)cluster[(int)attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH];
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
         return atomic_load_explicit(&function->larger_clusters, memory_order_relaxed);
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:

@@ -265,9 +265,9 @@ struct ct_sampled_layout {
 };
 struct ct_sampled_request {
     struct ct_memory *memory; /* without texels */
-    uint64_t offset;          /* of what the layout describes, whose size_bytes has no meaning */
+    uint64_t offset;          /* in the memory, in bytes: where the image that `layout` describes begins */
     struct ct_sampled_extent extent;
-    struct ct_sampled_layout layout;
+    struct ct_sampled_layout layout;                       /* its size_bytes is ignored */
     uint32_t first_level, n_levels, first_layer, n_layers; /* those that the texture has */
     enum ptx2spv_texel texel;
     uint32_t channels, texel_bytes;

@@ -8,6 +8,7 @@
 #include "core/base/process.h"
 
 #include <limits.h>
+#include <stdio.h>
 
 #define CT_CHANNEL "device"
 
@@ -177,6 +178,12 @@ CUresult ct_device_attribute(const struct ct_device *device, CUdevice_attribute 
 int ct_device_limit(const struct ct_device *device, CUdevice_attribute attribute)
 {
     return attributes[attribute](&device->info);
+}
+
+void ct_uuid_text(const uint8_t uuid[16], char out[CT_UUID_CHARACTERS + 1])
+{
+    for (int i = 0; i < 16; i++)
+        out += sprintf(out, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 }
 
 CUresult ct_device_lookup(CUdevice ordinal, struct ct_device **out)

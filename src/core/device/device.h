@@ -21,6 +21,10 @@ CUresult ct_device_attribute(const struct ct_device *device, CUdevice_attribute 
 /* The same for an attribute that is known to exist. */
 int ct_device_limit(const struct ct_device *device, CUdevice_attribute attribute);
 
+#define CT_UUID_CHARACTERS 36
+/* The usual text of a UUID: lowercase digits in five groups. */
+void ct_uuid_text(const uint8_t uuid[16], char out[CT_UUID_CHARACTERS + 1]);
+
 /* ---- atomic operations between devices and the host: device_atomics.c ---- */
 
 /* INVALID_VALUE: no operations, or an unknown one. */

@@ -125,7 +125,8 @@ void ct_graphics_contents_finish(struct ct_graphics_contents *contents, const st
 
 /* ---- buffers ---- */
 
-/* Copies between the memory of CUDA, in plan->dst with its pitches, and `other`, in the order of the stream. The call waits for copies to the host. */
+/* Copies between the memory of CUDA, in plan->dst with its pitches, and `other`, in the order of the stream. The call waits for copies to
+ * the host. */
 static CUresult copy(struct ct_stream *stream, const struct ct_copy *plan, enum ct_graphics_direction direction,
                      const struct ct_place *other)
 {

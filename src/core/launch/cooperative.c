@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cooperative launches, and those with clusters of several blocks: grids whose blocks wait for each other. Neither Vulkan nor OpenCL guarantees that blocks run concurrently, so the
- * kernel is compiled such that a block which has to wait saves its state in memory and ends (struct ptx2spv_grid), and is dispatched
- * repeatedly until all blocks are done. The number of dispatches is not known in advance: the stream's worker submits them to a separate
- * queue and checks after each one, while the stream's queue waits for the worker, as for a host function. */
+/* Cooperative launches, and those with clusters of several blocks: grids whose blocks wait for each other. Neither Vulkan
+ * nor OpenCL guarantees that blocks run concurrently, so the kernel is compiled such that a block which has to wait saves its state in memory
+ * and ends (struct ptx2spv_grid), and is dispatched repeatedly until all blocks are done. The number of dispatches is not known in advance:
+ * the stream's worker submits them to a separate queue and checks after each one, while the stream's queue waits for the worker, as for a
+ * host function. */
 #include "launch.h"
 #include "core/base/log.h"
 #include "core/device/block_shared.h"

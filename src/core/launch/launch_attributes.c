@@ -129,18 +129,6 @@ void ct_launch_attributes_cluster(const CUlaunchAttribute *attributes, unsigned 
         }
 }
 
-/* What the kernel specifies, in PTX or by an attribute; zeros: nothing. */
-static void required_cluster(const struct ct_function *function, unsigned out[3])
-{
-    for (int i = 0; i < 3; i++) {
-        out[i] = function->decl->cluster[i];
-        if (!function->decl->cluster[0]) /* relaxed: single values, which order nothing */
-            out[i] = (unsigned)atomic_load_explicit(&function->required_cluster[i], memory_order_relaxed);
-        else if (!out[i])
-            out[i] = 1;
-    }
-}
-
 CUresult ct_launch_check_cluster(const struct ct_function *function, const unsigned given[3], unsigned out[3])
 {
     const bool is_given = given[0] || given[1] || given[2];
@@ -150,7 +138,7 @@ CUresult ct_launch_check_cluster(const struct ct_function *function, const unsig
 
     if (function->decl->max_cluster && function->decl->max_cluster < most)
         most = function->decl->max_cluster;
-    required_cluster(function, required);
+    ct_function_required_cluster(function, required);
     if (!is_given && !required[0] && function->decl->explicit_cluster)
         return ct_fail(CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel %s requires a cluster size (.explicitcluster)", function->decl->name);
     for (int i = 0; i < 3; i++) {

@@ -2,10 +2,9 @@
 #include "visible_devices.h"
 
 #include "core/base/log.h"
+#include "core/device/device.h"
 
-#include <ctype.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -13,19 +12,10 @@
 #define CT_CHANNEL "process"
 #define NONE (-1)
 #define UUID_PREFIX "GPU-" /* in this case only */
-#define UUID_CHARACTERS 36
 
 static bool is_uuid(const char *word)
 {
     return !strncmp(word, UUID_PREFIX, strlen(UUID_PREFIX));
-}
-
-static void print_uuid(const uint8_t *uuid, char out[UUID_CHARACTERS + 1])
-{
-    char *at = out;
-
-    for (int i = 0; i < 16; i++)
-        at += sprintf(at, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
 }
 
 /* The only device whose UUID begins like that. What follows the last digit is ignored, as behind a number. */
@@ -34,10 +24,10 @@ static int find_uuid(const char *digits, size_t length, const uint8_t (*uuids)[1
     int found = NONE;
 
     for (unsigned i = 0; length && i < count; i++) {
-        char uuid[UUID_CHARACTERS + 1];
+        char uuid[CT_UUID_CHARACTERS + 1];
 
-        print_uuid(uuids[i], uuid);
-        if (strncasecmp(uuid, digits, length < UUID_CHARACTERS ? length : UUID_CHARACTERS) != 0)
+        ct_uuid_text(uuids[i], uuid);
+        if (strncasecmp(uuid, digits, length < CT_UUID_CHARACTERS ? length : CT_UUID_CHARACTERS) != 0)
             continue;
         if (found != NONE)
             return NONE;

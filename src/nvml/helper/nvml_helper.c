@@ -13,14 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static void name_uuid(const uint8_t uuid[16], char out[48])
-{
-    char *at = out + sprintf(out, "GPU-");
-
-    for (int i = 0; i < 16; i++)
-        at += sprintf(at, "%02x%s", uuid[i], i == 3 || i == 5 || i == 7 || i == 9 ? "-" : "");
-}
-
 static uint64_t limit(const struct ct_device *device, CUdevice_attribute attribute)
 {
     const int value = ct_device_limit(device, attribute);
@@ -31,10 +23,12 @@ static uint64_t limit(const struct ct_device *device, CUdevice_attribute attribu
 static void find_facts(const struct ct_device *device, struct nvml_facts *out)
 {
     const struct ct_device_info *info = &device->info;
+    char uuid[CT_UUID_CHARACTERS + 1];
 
     snprintf(out->name, sizeof out->name, "%.*s", (int)sizeof out->name - 1, info->name);
     snprintf(out->driver, sizeof out->driver, "%s", info->driver);
-    name_uuid(info->uuid, out->uuid);
+    ct_uuid_text(info->uuid, uuid);
+    snprintf(out->uuid, sizeof out->uuid, "GPU-%s", uuid);
     out->is_cpu = info->kind == CT_DEVICE_CPU;
     out->has_pci = info->has_pci;
     out->pci_domain = info->pci_domain;

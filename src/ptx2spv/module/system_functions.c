@@ -566,7 +566,8 @@ static const char grid_text[] =
     GRID_RANK("cudaCGGetRank") GRID_RANK("__cuda_syscall_CGS_get_rank");
 
 /* atom.exch.b128 and atom.cas.b128 (PTX ISA, "atom"), which no device below has: under one of 64 locks, which follows from the address. Atomic
- * with respect to each other within a module; other accesses to the same location see one half after the other. The section under the lock
+ * with respect to each other within a module; the value is read, and then written, by one access to a vector of two
+ * halves, which other accesses to the same location see as a whole on devices that access such vectors at once. The section under the lock
  * is within the loop, so that lanes that run in lockstep do not wait for a lane behind it. Its accesses are weak, since the fences order them,
  * and a strong load that decides a branch would be taken for one that waits (sync/spin.c). */
 static const char wide_text[] =

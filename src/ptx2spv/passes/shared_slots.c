@@ -71,7 +71,8 @@ static ct_value slot_address(struct ct_cursor *at)
     return ct_add(at, load_param(at, PTX_B64, offsetof(struct ptx2spv_slots, address)), offset);
 }
 
-/* The address of what a 32-bit address in shared memory means (PTX2SPV_CLUSTER_RANK_SHIFT). */
+/* The 64-bit address in device memory of a 32-bit address of shared memory, in whose upper bits may be the rank of another block of the cluster
+ * (PTX2SPV_CLUSTER_RANK_SHIFT). */
 static ct_value place_of(struct ct_cursor *at, const struct slots *slots, ct_value address)
 {
     ct_value rank, offset, remote, is_own;

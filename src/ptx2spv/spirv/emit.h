@@ -6,10 +6,9 @@
  * emitted control flow (a use outside of the tree's list that contains the definition); so do phis. */
 #ifndef PTX2SPV_EMIT_H
 #define PTX2SPV_EMIT_H
-/* Parts: emit_arith.c, emit_atomic.c, emit_bytes.c, emit_choices.c, emit_compare.c, emit_contractions.c, emit_control.c, emit_entry.c, emit_float.c,
- * emit_memory.c, emit_opencl.c, emit_pointers.c, emit_products.c, emit_signs.c, emit_types.c, emit_values.c,
- * emit_variables.c, emit_vulkan.c, emit_warp.c,
- * emit_wide.c, emit_words.c. */
+/* Parts: emit_arith.c, emit_atomic.c, emit_bytes.c, emit_choices.c, emit_compare.c, emit_contractions.c, emit_control.c, emit_entry.c,
+ * emit_float.c, emit_memory.c, emit_opencl.c, emit_pointers.c, emit_products.c, emit_signs.c, emit_types.c, emit_values.c, emit_variables.c,
+ * emit_vulkan.c, emit_warp.c, emit_wide.c, emit_words.c. */
 
 #include "ptx2spv/ir/ir.h"
 #include "spirv_builder.h"

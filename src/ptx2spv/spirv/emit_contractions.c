@@ -22,7 +22,6 @@ struct ct_gen_contractions {
     bool *varies;         /* indexed by value: it certainly is in a vector register */
     ct_value (*pairs)[2]; /* factors of products other than FFMAs: a hash table */
     uint32_t mask;        /* its size minus one */
-    uint32_t zero;        /* id; 0: not yet emitted */
 };
 
 /* ---- values that are in vector registers ---- */

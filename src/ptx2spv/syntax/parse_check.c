@@ -129,7 +129,8 @@ static bool check_constant(const struct check *c, const struct ptx_operand *oper
     return fail_operand(c, operand, "a floating point constant does not match this type");
 }
 
-/* Only mov and cvt read special registers. PTX 1.x had some of them with 16 bits, and %gridid has had 16, 32 and 64 bits. cvt takes the low bits of any, as in ptxas. */
+/* Only mov and cvt read special registers. PTX 1.x had some of them with 16 bits, and %gridid has had 16, 32 and 64 bits. cvt
+ * takes the low bits of any, as in ptxas. */
 static bool check_special(const struct check *c, const struct ptx_operand *operand)
 {
     static const struct {

@@ -553,7 +553,8 @@ INLINE float log_of(float x)
     return y;
 }
 
-/* The number of places along the longer derivative (Vulkan, "Texel Anisotropic Filtering"); their squares are given. */
+/* The number of places to sample along the longer derivative (Vulkan, "Texel Anisotropic Filtering"). The arguments are the squares of the lengths
+ * of the two derivatives. */
 INLINE u32 count_places(u64 record, float longer, float shorter)
 {
     const u32 most = MEMBER32(record, max_anisotropy);

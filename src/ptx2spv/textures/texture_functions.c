@@ -32,7 +32,8 @@ static const char *function_name(struct ct_compilation *compilation, const struc
     return ct_arena_printf(&compilation->arena, PREFIX "%s_%s", names[access->kind], access->geometry->word);
 }
 
-/* Operations on 128 bits at once: strong accesses are those that other threads, but not the host, may see (PTX ISA, "Memory Consistency Model: Strong Operations"). */
+/* Operations on 128 bits at once: atomic ones, and strong loads and stores (PTX ISA, "Memory Consistency Model: Strong Operations") whose scope is
+ * not .sys: the host does not take part in the function's locks. */
 static bool is_wide_atomic(const struct ptx_instruction *insn)
 {
     const bool is_shared =

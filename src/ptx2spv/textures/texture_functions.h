@@ -5,8 +5,9 @@
 
 #include "ptx2spv/syntax/ast.h"
 
-/* Gives each texture instruction of a tree that is supported, each copy of a tensor and each 128-bit atomic an additional last operand: the function that it
- * calls, which the tree then declares. If the results are halves (ct_texture_has_halves), the operand before that is the function that converts them. */
+/* Gives each texture instruction of a tree that is supported, each copy of a tensor and each 128-bit atomic an additional last operand: the
+ * function that it calls, which the tree then declares. If the results are halves (ct_texture_has_halves), the operand before that is the
+ * function that converts them. */
 void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx_module *tree);
 /* The PTX that defines such a function; NULL if it is none. */
 const char *ct_texture_function_text_or_null(struct ct_compilation *compilation, const char *name);
