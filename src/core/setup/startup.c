@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #define CT_CHANNEL "process"
-#define ALL "all" /* what CUDA_VISIBLE_DEVICES is if it is not set */
-#define BASE_MIB UINT64_C(256)
+#define ALL "all"              /* what CUDA_VISIBLE_DEVICES is if it is not set */
+#define BASE_MIB UINT64_C(352) /* lavapipe crashed with 256 where the loader had loaded all of Mesa's drivers */
 #define THREAD_MIB UINT64_C(72)
 
 static const struct ct_backend *const backends[] = {
