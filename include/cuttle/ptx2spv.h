@@ -315,6 +315,8 @@ enum ptx2spv_texture_flag {
     PTX2SPV_TEXTURE_SEAMLESS = 32,              /* filtering crosses the edges of a cube's faces */
     PTX2SPV_TEXTURE_CUBE = 64,                  /* the slices are faces of cubes, six each */
     PTX2SPV_TEXTURE_LAYERED = 128,              /* the depth of a level is the number of layers, or six times that of cubes */
+    PTX2SPV_TEXTURE_REFERENCE = 256,            /* the object of a .texref or .surfref */
+    PTX2SPV_TEXTURE_SURFACE = 512,
 };
 struct ptx2spv_texture_level {
     uint64_t texels;                 /* CUDA address */

@@ -5,6 +5,7 @@
 #include "entry_points.h"
 
 #include "core/array/array.h"
+#include "core/array/array_planes.h"
 #include "core/array/array_tiles.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
@@ -27,7 +28,8 @@ static CUresult create(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc)
 }
 
 /* cuArrayCreate_v2. Creates an array of one dimension or, if Height is not 0, of two. Format: CU_AD_FORMAT_UNSIGNED_INT8 .. FLOAT with
- * 1, 2 or 4 channels, or a UNORM or SNORM format with its number of channels; other formats are NOT_SUPPORTED. INVALID_VALUE: a null
+ * 1, 2 or 4 channels, a UNORM or SNORM format with its number of channels, or, with a height, BC1 to BC7, whose elements in copies are blocks
+ * of 4 x 4 texels; other formats are NOT_SUPPORTED. INVALID_VALUE: a null
  * pointer, width 0, an extent beyond the limits of textures, or an invalid format or number of channels; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR *pAllocateArray)
 {
@@ -44,8 +46,9 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
 
 /* cuArray3DCreate_v2. As cuArrayCreate_v2; if Depth is not 0 the array has three dimensions or, with CUDA_ARRAY3D_LAYERED and CUBEMAP,
  * layers and faces (Depth is then 6, or a multiple of 6). SPARSE and DEFERRED_MAPPING are for arrays of 2 dimensions, layered or not,
- * and of 3; these arrays have no memory before cuMemMapArrayAsync. NOT_SUPPORTED: these two if the device's attributes say so;
- * VIDEO_ENCODE_DECODE. */
+ * and of 3; these arrays have no memory before cuMemMapArrayAsync. Formats with planes (NV12 and others, 3 channels) have two dimensions and exactly
+ * VIDEO_ENCODE_DECODE; only their planes can be copied and read. NOT_SUPPORTED: SPARSE and DEFERRED_MAPPING if the device's attributes say so;
+ * surfaces of compressed blocks. */
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {
     return create(pHandle, pAllocateArray);
@@ -133,12 +136,11 @@ CUresult CUDAAPI cuMipmappedArrayGetMemoryRequirements(CUDA_ARRAY_MEMORY_REQUIRE
     return ct_mipmapped_array_memory_requirements(mipmap, device, memoryRequirements);
 }
 
-/* cuArrayGetPlane. INVALID_VALUE: the array has only one plane, like all arrays of this library. */
+/* cuArrayGetPlane. Returns the same array each time, which lives as long as the other one. INVALID_VALUE: a null pointer, or an array without such a
+ * plane. */
 CUresult CUDAAPI cuArrayGetPlane(CUarray *pPlaneArray, CUarray hArray, unsigned int planeIdx)
 {
-    (void)pPlaneArray;
-    (void)planeIdx;
-    return refuse(hArray, "the array's format has no planes");
+    return pPlaneArray ? ct_array_plane(hArray, planeIdx, pPlaneArray) : refuse(hArray, "pPlaneArray is NULL");
 }
 
 /* cuArrayDestroy. Waits for the work of the array's context. A level of a mipmapped array is destroyed with that array. */

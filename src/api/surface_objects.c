@@ -9,7 +9,7 @@
 #define CT_CHANNEL "memory"
 
 /* Creates an object with which kernels read and write an array. INVALID_VALUE also: another
- * resource; INVALID_HANDLE: there is no such array; NOT_SUPPORTED: sparse, deferred and imported arrays; OUT_OF_MEMORY. */
+ * resource; INVALID_HANDLE: there is no such array; NOT_SUPPORTED: layers of arrays of OpenGL; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOURCE_DESC *pResDesc)
 {
     struct ct_context *context;
@@ -17,7 +17,7 @@ CUresult CUDAAPI cuSurfObjectCreate(CUsurfObject *pSurfObject, const CUDA_RESOUR
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = pSurfObject && pResDesc ? ct_surface_object_create(context, pResDesc, pSurfObject)
+    r = pSurfObject && pResDesc ? ct_surface_object_create(context, pResDesc, 0, pSurfObject)
                                 : ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
     ct_context_release(context);
     return r;

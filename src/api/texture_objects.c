@@ -10,7 +10,7 @@
 
 /* Creates an object with which kernels read an array, a mipmapped array, or linear or pitched memory, which must outlive it. Only arrays may
  * have a view; that of other resources has no effect. INVALID_VALUE also: a descriptor is invalid; INVALID_HANDLE: there is no such array;
- * NOT_SUPPORTED: sparse, deferred and imported arrays; OUT_OF_MEMORY. */
+ * NOT_SUPPORTED: layers of arrays of OpenGL; OUT_OF_MEMORY. */
 CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_DESC *pResDesc, const CUDA_TEXTURE_DESC *pTexDesc,
                                    const CUDA_RESOURCE_VIEW_DESC *pResViewDesc)
 {
@@ -19,7 +19,7 @@ CUresult CUDAAPI cuTexObjectCreate(CUtexObject *pTexObject, const CUDA_RESOURCE_
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = pTexObject && pResDesc && pTexDesc ? ct_texture_object_create(context, pResDesc, pTexDesc, pResViewDesc, pTexObject)
+    r = pTexObject && pResDesc && pTexDesc ? ct_texture_object_create(context, pResDesc, pTexDesc, pResViewDesc, 0, pTexObject)
                                            : ct_fail(CUDA_ERROR_INVALID_VALUE, "a null pointer");
     ct_context_release(context);
     return r;

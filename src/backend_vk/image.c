@@ -94,6 +94,11 @@ static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperti
            info->arrayLayers <= most->maxArrayLayers;
 }
 
+static uint64_t elements(uint32_t texels, uint32_t block_side)
+{
+    return (texels + block_side - 1) / block_side;
+}
+
 /* The size of all texels without padding; UINT64_MAX if it does not fit into 64 bits. */
 static uint64_t min_bytes(const struct ct_image_request *request)
 {
@@ -101,7 +106,8 @@ static uint64_t min_bytes(const struct ct_image_request *request)
 
     for (uint32_t level = 0; level < request->levels; level++) {
         uint64_t bytes = request->texel_bytes;
-        const uint64_t sides[] = {ct_vk_level_side(request->width, level), ct_vk_level_side(request->height, level),
+        const uint64_t sides[] = {elements(ct_vk_level_side(request->width, level), request->block_side),
+                                  elements(ct_vk_level_side(request->height, level), request->block_side),
                                   ct_vk_level_side(request->depth, level), request->layers};
 
         for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
@@ -214,17 +220,21 @@ static CUresult give_memory(struct ct_vk_image *image, const struct ct_image_req
 
 /* ---- public ---- */
 
-static void init_level(struct ct_vk_image *image, const struct ct_image_request *request, uint32_t texel_bytes, uint32_t index)
+static void init_level(struct ct_vk_image *image, const struct ct_image_request *request, uint32_t index)
 {
     struct ct_vk_level *level = &image->levels[index];
-    uint64_t row_bytes = (uint64_t)ct_vk_level_side(request->width, index) * texel_bytes;
+    const uint32_t width = ct_vk_level_side(request->width, index), height = ct_vk_level_side(request->height, index);
+    const uint64_t row_bytes = elements(width, request->block_side) * request->texel_bytes;
     uint64_t slices = request->shape == CT_IMAGE_3D ? ct_vk_level_side(request->depth, index) : request->layers;
 
-    level->texels = (struct ct_texels){request->shape, texel_bytes, row_bytes, row_bytes * ct_vk_level_side(request->height, index)};
+    level->texels = (struct ct_texels){request->shape, request->texel_bytes, request->block_side, row_bytes,
+                                       row_bytes * elements(height, request->block_side)};
     level->base =
         (struct ct_memory){.device = image->base.device, .size_bytes = slices * level->texels.slice_bytes, .texels = &level->texels};
     level->image = image->handle;
     level->level = index;
+    level->width = width;
+    level->height = height;
 }
 
 static CUresult make(struct ct_vk_image *image, const struct ct_image_request *request)
@@ -243,7 +253,7 @@ static CUresult make(struct ct_vk_image *image, const struct ct_image_request *r
     if (request->import)
         ct_vk_name_imported_image(device->handle, image->handle);
     for (uint32_t i = 0; i < request->levels; i++)
-        init_level(image, request, request->texel_bytes, i);
+        init_level(image, request, i);
     return request->memory == CT_IMAGE_DEFERRED
                ? CUDA_SUCCESS /* no command may use it before memory is bound */
                : ct_vk_image_to_general_layout(image, request->import ? CT_VK_IMAGE_TAKEN_OVER : CT_VK_IMAGE_NEW);
@@ -261,6 +271,8 @@ CUresult ct_vk_image_create(struct ct_backend_device *device, const struct ct_im
     image->width = request->width;
     image->height = request->height;
     image->depth = request->depth;
+    image->block_side = request->block_side;
+    image->block_bytes = request->texel_bytes;
     image->n_levels = request->levels;
     if ((r = make(image, request)) != CUDA_SUCCESS) {
         ct_vk_image_destroy(&image->base);

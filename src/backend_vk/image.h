@@ -11,6 +11,7 @@ struct ct_vk_level {
     struct ct_texels texels;
     VkImage image; /* borrowed: the level is a part of it */
     uint32_t level;
+    uint32_t width, height; /* in texels: compressed blocks may reach beyond */
 };
 
 struct ct_vk_image {
@@ -21,7 +22,8 @@ struct ct_vk_image {
     uint32_t heap;
     enum ct_image_memory source;
     uint32_t width, height, depth; /* of the first level */
-    uint32_t allowed_types;        /* if bound later: the allowed memory types */
+    uint32_t block_side, block_bytes;
+    uint32_t allowed_types; /* if bound later: the allowed memory types */
     uint64_t tail_offset,
         tail_stride; /* if bound later: the offset of the mip tail in the image's memory, and the distance between layers' tails */
     unsigned n_levels;

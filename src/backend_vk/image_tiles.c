@@ -29,6 +29,14 @@ static void init_single_tail_tiling(struct ct_vk_image *image, const VkMemoryReq
     };
 }
 
+/* lavapipe (Mesa 25) counts blocks, which Vulkan counts in texels: nothing then says where tiles are. */
+static bool counts_texels(const struct ct_vk_image *image, const VkExtent3D *tile, uint64_t tile_bytes)
+{
+    const uint64_t blocks = (uint64_t)tile->width * tile->height * tile->depth / (image->block_side * image->block_side);
+
+    return image->block_side == 1 || blocks * image->block_bytes == tile_bytes;
+}
+
 static CUresult init_tiling_by_tiles(struct ct_vk_image *image, const VkMemoryRequirements *needed)
 {
     struct ct_backend_device *device = image->base.device;
@@ -40,6 +48,8 @@ static CUresult init_tiling_by_tiles(struct ct_vk_image *image, const VkMemoryRe
     device->vk.vkGetImageSparseMemoryRequirements(device->handle, image->handle, &count, aspects);
     if (count != 1 || color->formatProperties.aspectMask != VK_IMAGE_ASPECT_COLOR_BIT)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s keeps more data than texels in such images: %u aspects", device->info->name, count);
+    if (!counts_texels(image, &color->formatProperties.imageGranularity, needed->alignment))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "%s does not say how many texels tiles of compressed blocks have", device->info->name);
     has_tail = color->imageMipTailFirstLod < image->n_levels;
     image->tail_offset = color->imageMipTailOffset;
     image->tail_stride = color->imageMipTailStride;

@@ -19,8 +19,8 @@ struct image_copy {
     struct ct_queue *queue;
     struct ct_vk_batch *batch;
     struct side dst, src;
-    uint32_t texel_bytes;
-    uint64_t row_bytes, rows, slices; /* of the region */
+    uint32_t texel_bytes, block_side;
+    uint64_t row_bytes, rows, slices; /* of the region; rows of elements */
 };
 
 /* A box in the region. */
@@ -54,8 +54,8 @@ static uint64_t place_of(const struct side *side, const struct part *part)
 static VkOffset3D texel_at(const struct ct_texels *texels, uint64_t place)
 {
     return (VkOffset3D){
-        (int32_t)(place % texels->row_bytes / texels->texel_bytes),
-        (int32_t)(place % texels->slice_bytes / texels->row_bytes),
+        (int32_t)(place % texels->row_bytes / texels->texel_bytes * texels->block_side),
+        (int32_t)(place % texels->slice_bytes / texels->row_bytes * texels->block_side),
         texels->shape == CT_IMAGE_3D ? (int32_t)(place / texels->slice_bytes) : 0,
     };
 }
@@ -72,10 +72,17 @@ static VkImageSubresourceLayers layers_at(const struct ct_vk_level *level, uint6
     };
 }
 
-/* `volume`: slices are the depth, not layers. */
-static VkExtent3D extent_of(const struct image_copy *copy, const struct part *part, bool volume)
+static uint32_t smaller(uint64_t a, uint64_t b)
 {
-    return (VkExtent3D){(uint32_t)(part->row_bytes / copy->texel_bytes), (uint32_t)part->rows, volume ? (uint32_t)part->slices : 1};
+    return (uint32_t)(a < b ? a : b);
+}
+
+/* The extent of a part at a place of a level. `volume`: slices are the depth, not layers. The last blocks may reach beyond the level. */
+static VkExtent3D extent_of(const struct image_copy *copy, const struct part *part, const struct ct_vk_level *level, VkOffset3D at,
+                            bool volume)
+{
+    return (VkExtent3D){smaller(part->row_bytes / copy->texel_bytes * copy->block_side, level->width - (uint32_t)at.x),
+                        smaller(part->rows * copy->block_side, level->height - (uint32_t)at.y), volume ? (uint32_t)part->slices : 1};
 }
 
 /* ---- commands ---- */
@@ -89,7 +96,8 @@ static void copy_between_images(const struct image_copy *copy, const struct part
         .srcOffset = texel_at(&src->texels, from),
         .dstSubresource = layers_at(dst, to, part->slices),
         .dstOffset = texel_at(&dst->texels, to),
-        .extent = extent_of(copy, part, dst->texels.shape == CT_IMAGE_3D || src->texels.shape == CT_IMAGE_3D),
+        .extent =
+            extent_of(copy, part, src, texel_at(&src->texels, from), dst->texels.shape == CT_IMAGE_3D || src->texels.shape == CT_IMAGE_3D),
     };
 
     copy->queue->device->vk.vkCmdCopyImage(copy->batch->commands, src->image, VK_IMAGE_LAYOUT_GENERAL, dst->image, VK_IMAGE_LAYOUT_GENERAL,
@@ -103,11 +111,12 @@ static void copy_with_buffer(const struct image_copy *copy, const struct part *p
     const struct ct_vk_piece *piece = ct_vk_memory_piece(plain->memory, byte);
     const VkBufferImageCopy region = {
         .bufferOffset = piece->buffer_offset + (byte - piece->offset),
-        .bufferRowLength = part->rows > 1 || part->slices > 1 ? (uint32_t)(plain->pitch / copy->texel_bytes) : 0,
-        .bufferImageHeight = part->slices > 1 ? (uint32_t)(plain->slice / plain->pitch) : 0,
+        .bufferRowLength = part->rows > 1 || part->slices > 1 ? (uint32_t)(plain->pitch / copy->texel_bytes * copy->block_side) : 0,
+        .bufferImageHeight = part->slices > 1 ? (uint32_t)(plain->slice / plain->pitch * copy->block_side) : 0,
         .imageSubresource = layers_at(image->level, texel, part->slices),
         .imageOffset = texel_at(&image->level->texels, texel),
-        .imageExtent = extent_of(copy, part, image->level->texels.shape == CT_IMAGE_3D),
+        .imageExtent =
+            extent_of(copy, part, image->level, texel_at(&image->level->texels, texel), image->level->texels.shape == CT_IMAGE_3D),
     };
     const struct VolkDeviceTable *vk = &copy->queue->device->vk;
 
@@ -151,9 +160,10 @@ static bool is_regular(const struct image_copy *copy, const struct side *side)
 {
     if (side->level)
         return true;
-    return side->memory->n_pieces == 1 && side->pitch >= copy->row_bytes && side->pitch / copy->texel_bytes <= UINT32_MAX &&
-           (copy->slices == 1 ||
-            (side->slice % side->pitch == 0 && side->slice / side->pitch >= copy->rows && side->slice / side->pitch <= UINT32_MAX));
+    return side->memory->n_pieces == 1 && side->pitch >= copy->row_bytes &&
+           side->pitch / copy->texel_bytes <= UINT32_MAX / copy->block_side &&
+           (copy->slices == 1 || (side->slice % side->pitch == 0 && side->slice / side->pitch >= copy->rows &&
+                                  side->slice / side->pitch <= UINT32_MAX / copy->block_side));
 }
 
 static CUresult copy_in_boxes(struct image_copy *copy)
@@ -239,12 +249,15 @@ static bool is_inside(const struct side *side, const struct ct_memory *memory, c
 
 static bool are_compatible(const struct ct_texels *dst, const struct ct_texels *src)
 {
-    return !dst || !src || (dst->texel_bytes == src->texel_bytes && (dst->shape == CT_IMAGE_1D) == (src->shape == CT_IMAGE_1D));
+    return !dst || !src ||
+           (dst->texel_bytes == src->texel_bytes && dst->block_side == src->block_side &&
+            (dst->shape == CT_IMAGE_1D) == (src->shape == CT_IMAGE_1D));
 }
 
 static CUresult set_region(struct image_copy *copy, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *region)
 {
     copy->texel_bytes = dst->texels ? dst->texels->texel_bytes : src->texels->texel_bytes;
+    copy->block_side = dst->texels ? dst->texels->block_side : src->texels->block_side;
     copy->row_bytes = region->row_bytes;
     copy->rows = region->rows;
     copy->slices = region->slices;

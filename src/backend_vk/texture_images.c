@@ -449,6 +449,7 @@ static CUresult create_empty(struct ct_vk_textures *textures, struct ct_backend_
                                          .format = CU_AD_FORMAT_FLOAT,
                                          .channels = 1,
                                          .texel_bytes = 4,
+                                         .block_side = 1,
                                          .shape = shapes[shape],
                                          .width = 1,
                                          .height = 1,

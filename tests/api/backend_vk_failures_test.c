@@ -135,6 +135,7 @@ static CUresult make_image(struct ct_backend_device *device)
     const struct ct_image_request request = {.format = CU_AD_FORMAT_FLOAT,
                                              .channels = 1,
                                              .texel_bytes = 4,
+                                             .block_side = 1,
                                              .shape = CT_IMAGE_2D,
                                              .width = 16,
                                              .height = 16,

@@ -31,6 +31,7 @@ struct fixture {
 static const struct ct_image_request layers = {.format = CU_AD_FORMAT_FLOAT,
                                                .channels = 1,
                                                .texel_bytes = 4,
+                                               .block_side = 1,
                                                .shape = CT_IMAGE_2D,
                                                .width = 32,
                                                .height = 16,

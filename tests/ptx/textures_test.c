@@ -293,6 +293,9 @@ static void references_compile(void **state)
         "mov.u64 d1,s;",
         "mov.u64 d1,a+8;",
         "mov.u64 d1,a[2];",
+        "istypep.texref p,d1;",
+        "istypep.samplerref p,t;",
+        "istypep.surfref p,s;",
     };
     static const char *const bad[] = {
         "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[s,{f0,f1}];",
@@ -302,6 +305,7 @@ static void references_compile(void **state)
         "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[g,{f0,f1}];",
         "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[a,{f0,f1}];",
         "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[t+8,{f0,f1}];",
+        "istypep.texref p,g;",
     };
 
     (void)state;
@@ -313,7 +317,6 @@ static void other_forms_are_refused(void **state)
 {
     static const char *const unsupported[] = {
         "tex.grad.2d.v4.f32.s32 {f0,f1,f2,f3},[d1,{r0,r1}],{f0,f1},{f0,f1};", /* derivatives at integer coordinates */
-        "istypep.texref p,d1;",
     };
 
     (void)state;

@@ -226,28 +226,6 @@ static void invalid_views_are_refused(void **state)
     expect_error(CUDA_ERROR_INVALID_VALUE, &real, &plain, &view);
 }
 
-/* Such views exist, but Cuttle does not decode blocks. */
-static void blocks_are_not_supported(void **state)
-{
-    static const struct {
-        CUresourceViewFormat format;
-        unsigned channels;
-    } blocks[] = {{CU_RES_VIEW_FORMAT_UNSIGNED_BC1, 2}, {CU_RES_VIEW_FORMAT_SIGNED_BC4, 2}, {CU_RES_VIEW_FORMAT_UNSIGNED_BC7, 4}};
-
-    (void)state;
-    for (size_t i = 0; on_cuttle() && i < sizeof blocks / sizeof *blocks; i++) {
-        const CUDA_ARRAY3D_DESCRIPTOR desc = {16, 8, 0, CU_AD_FORMAT_UNSIGNED_INT32, blocks[i].channels, 0};
-        const CUDA_RESOURCE_VIEW_DESC view = {.format = blocks[i].format, .width = 64, .height = 32};
-        CUDA_RESOURCE_DESC resource;
-        CUarray words;
-
-        ok(cuArray3DCreate(&words, &desc));
-        resource = of_array(words);
-        expect_error(CUDA_ERROR_NOT_SUPPORTED, &resource, &plain, &view);
-        ok(cuArrayDestroy(words));
-    }
-}
-
 static void invalid_handles_are_refused(void **state)
 {
     const CUDA_RESOURCE_DESC resource = of_array(surface_array);
@@ -411,12 +389,17 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_resources_work),           cmocka_unit_test(descriptors_are_read_back),
-        cmocka_unit_test(null_pointers_are_refused),    cmocka_unit_test(invalid_resources_are_refused),
-        cmocka_unit_test(invalid_samplers_are_refused), cmocka_unit_test(invalid_views_are_refused),
-        cmocka_unit_test(blocks_are_not_supported),     cmocka_unit_test(invalid_handles_are_refused),
-        cmocka_unit_test(surfaces_need_an_array),       cmocka_unit_test(many_objects_live),
-        cmocka_unit_test(threads_create_objects),       cmocka_unit_test(contexts_have_objects_of_their_own),
+        cmocka_unit_test(all_resources_work),
+        cmocka_unit_test(descriptors_are_read_back),
+        cmocka_unit_test(null_pointers_are_refused),
+        cmocka_unit_test(invalid_resources_are_refused),
+        cmocka_unit_test(invalid_samplers_are_refused),
+        cmocka_unit_test(invalid_views_are_refused),
+        cmocka_unit_test(invalid_handles_are_refused),
+        cmocka_unit_test(surfaces_need_an_array),
+        cmocka_unit_test(many_objects_live),
+        cmocka_unit_test(threads_create_objects),
+        cmocka_unit_test(contexts_have_objects_of_their_own),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

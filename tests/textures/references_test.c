@@ -13,6 +13,8 @@
     ".reg .f32 %f<8>;\n.reg .b32 %r<4>;\n.reg .b64 %d<5>;\n"                                                                               \
     "ld.param.u64 %d1, [out];\nmov.u32 %r1, %tid.x;\ncvt.rn.f32.u32 %f1, %r1;\nadd.f32 %f1, %f1, 0f3F000000;\nmov.f32 %f2, "               \
     "0f3F000000;\n" instruction "\nmul.wide.u32 %d2, %r1, 4;\nadd.u64 %d3, %d1, %d2;\nst.global.f32 [%d3], %f3;\nret;\n}\n"
+#define IS(type, bit) "istypep." type " %p, %d2;\n@%p or.b32 %r1, %r1, " #bit ";\n"
+#define TYPES(handle, a, b, c) handle "\n" IS("texref", a) IS("samplerref", b) IS("surfref", c)
 #define RESULT "{%f3, %f4, %f5, %f6}"
 static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
                           ".global .texref tex;\n.global .texref other;\n.global .surfref surf;\n.global .u32 word;\n"
@@ -22,7 +24,11 @@ static const char ptx[] = ".version 6.0\n.target sm_50\n.address_size 64\n"
     READ("handle", "mov.u64 %d4, tex;\ntex.2d.v4.f32.f32 " RESULT ", [%d4, {%f1, %f2}];")                          //
     READ("second", "tex.1d.v4.f32.s32 " RESULT ", [other, {%r1}];")                                                //
     ".visible .entry store()\n{\n.reg .b32 %r<5>;\nmov.u32 %r1, %tid.x;\nshl.b32 %r2, %r1, 2;\nadd.u32 %r3, %r1, 1000;\nmov.u32 %r4, 0;\n"
-    "sust.b.2d.b32.trap [surf, {%r2, %r4}], %r3;\nret;\n}\n";
+    "sust.b.2d.b32.trap [surf, {%r2, %r4}], %r3;\nret;\n}\n"
+    /* a bit for each question: is tex one of textures, of samplers, of surfaces? the same of surf, and of the handle of an object */
+    ".visible .entry types(.param .u64 out, .param .u64 object)\n{\n.reg .pred %p;\n.reg .b32 %r<3>;\n.reg .b64 %d<3>;\n"
+    "ld.param.u64 %d1, [out];\nmov.u32 %r1, 0;\n" TYPES("mov.u64 %d2, tex;", 1, 2, 4) TYPES("mov.u64 %d2, surf;", 8, 16, 32)
+        TYPES("ld.param.u64 %d2, [object];", 64, 128, 256) "st.global.u32 [%d1], %r1;\nret;\n}\n";
 
 enum { TEXELS = 32, BYTES = TEXELS * 4 };
 
@@ -83,6 +89,28 @@ static void test_nothing_bound_reads_zeros(void **state)
 {
     (void)state;
     fetches("second", 0, 0, 0);
+}
+
+/* As on an H200, objects have no type. */
+static void test_types(void **state)
+{
+    const CUDA_TEXTURE_DESC texture = {.filterMode = CU_TR_FILTER_MODE_POINT};
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    CUtexObject object;
+    CUfunction function;
+    void *params[] = {&out, &object};
+    uint32_t types;
+
+    (void)state;
+    resource.res.array.hArray = array;
+    ok(cuTexObjectCreate(&object, &resource, &texture, NULL));
+    ok(cuTexRefSetArray(tex, array, CU_TRSA_OVERRIDE_FORMAT));
+    ok(cuSurfRefSetArray(surf, array, 0));
+    ok(cuModuleGetFunction(&function, module, "types"));
+    ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
+    ok(cuMemcpyDtoH(&types, out, sizeof types));
+    assert_int_equal(types, 1 | 32);
+    ok(cuTexObjectDestroy(object));
 }
 
 static void test_linear_memory(void **state)
@@ -418,6 +446,7 @@ int main(void)
         cmocka_unit_test(test_look_up),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_nothing_bound_reads_zeros),
+        cmocka_unit_test(test_types),
         cmocka_unit_test(test_linear_memory),
         cmocka_unit_test(test_rows_of_linear_memory),
         cmocka_unit_test(test_arrays),

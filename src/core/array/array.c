@@ -10,158 +10,22 @@
  * context's work is complete. A look-up holds a reference to the context, so the destruction of a context has to consider only its list. */
 #include "array_group.h"
 
-#include "array_descriptor.h"
-#include "array_layers.h"
+#include "array_create.h"
+#include "array_decoded.h"
 #include "array_mirror.h"
-#include "array_tiles.h"
+#include "array_mirrors.h"
+#include "array_planes.h"
 #include "core/base/log.h"
-#include "core/stream/context_streams.h"
-
-#include <assert.h>
-#include <stdlib.h>
 
 #define CT_CHANNEL "memory"
 
 /* ---- creating ---- */
 
-static void free_group(struct ct_object *object)
+/* What a group has besides its own memory. */
+static void free_copies(struct ct_array_group *group)
 {
-    struct ct_array_group *group = (struct ct_array_group *)object;
-    struct ct_context *context = group->context;
-
-    if (group->image || group->backing.memory)
-        (void)ct_streams_synchronize(context); /* a no-op for a context whose streams are destroyed */
-    ct_contexts_synchronize_cross_context(context);
-    if (group->image)
-        context->backend->images->destroy(group->image);
-    ct_array_tiles_destroy(group->tiles); /* its memory can be freed, since the image that used it is destroyed */
-    ct_backing_destroy(context, &group->backing);
     ct_array_mirror_free(group);
-    ct_object_release(&context->object);
-    ct_array_layers_free(group);
-    free(group);
-}
-
-/* A level is a part of its group, so it is not freed itself. */
-static void drop_level(struct ct_object *object)
-{
-    ct_object_release(&((struct ct_array *)object)->group->object);
-}
-
-static void init_level(struct ct_array_group *group, const struct ct_array_shape *shape, unsigned level)
-{
-    struct ct_array *array = &group->levels[level];
-
-    ct_object_init(&array->object, CT_OBJECT_ARRAY, drop_level);
-    ct_object_retain(&group->object);
-    array->group = group;
-    array->desc = ct_array_level_descriptor(shape, level);
-    array->texels = ct_array_texels(shape, &array->desc);
-    array->slices = array->desc.Depth ? array->desc.Depth : 1;
-    array->base = (struct ct_place){.is_device = true, .owner = group->context->object.handle};
-}
-
-static CUresult make_group(struct ct_context *context, const struct ct_array_shape *shape, struct ct_array_group **out)
-{
-    struct ct_array_group *group = calloc(1, sizeof *group + shape->levels * sizeof *group->levels);
-
-    if (!group)
-        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an array of %u levels", shape->levels);
-    ct_object_init(&group->object, CT_OBJECT_MIPMAPPED_ARRAY, free_group);
-    ct_object_retain(&context->object);
-    group->context = context;
-    group->n_levels = shape->levels;
-    for (unsigned i = 0; i < group->n_levels; i++)
-        init_level(group, shape, i);
-    *out = group;
-    return CUDA_SUCCESS;
-}
-
-struct ct_sampled_extent ct_array_sampled_extent(const struct ct_array *first, unsigned n_levels)
-{
-    const CUDA_ARRAY3D_DESCRIPTOR *desc = &first->desc;
-
-    return (struct ct_sampled_extent){
-        .shape = desc->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP) ? PTX2SPV_IMAGE_LAYERS
-                 : desc->Depth                                               ? PTX2SPV_IMAGE_VOLUME
-                                                                             : PTX2SPV_IMAGE_PLANE,
-        .width = (uint32_t)desc->Width,
-        .height = desc->Height ? (uint32_t)desc->Height : 1,
-        .slices = (uint32_t)first->slices,
-        .n_levels = n_levels,
-    };
-}
-
-/* Gives the levels the layout that they have in the image that may be their texture (core/texture/texture_image.c). *out_bytes: the size of
- * that image; 0: there is none. */
-static void take_image_layout(struct ct_array_group *group, uint64_t *out_bytes)
-{
-    const struct ct_context *context = group->context;
-    const uint32_t texel_bytes = group->levels[0].texels.texel_bytes;
-    const struct ct_sampled_extent extent = ct_array_sampled_extent(&group->levels[0], group->n_levels);
-    struct ct_sampled_layout layout;
-
-    *out_bytes = 0;
-    if (!context->device->info.target.sampled_images ||
-        context->backend->images->sampled_layout(context->backend_device, texel_bytes, &extent, &layout) != CUDA_SUCCESS)
-        return;
-    for (unsigned i = 0; i < group->n_levels; i++)
-        if (layout.levels[i].row_bytes % texel_bytes || layout.levels[i].slice_bytes % layout.levels[i].row_bytes)
-            return;
-    for (unsigned i = 0; i < group->n_levels; i++) {
-        group->levels[i].base.offset = layout.levels[i].offset;
-        group->levels[i].texels.row_bytes = layout.levels[i].row_bytes;
-        group->levels[i].texels.slice_bytes = layout.levels[i].slice_bytes;
-    }
-    *out_bytes = layout.size_bytes;
-}
-
-static CUresult make_image(struct ct_array_group *group, const struct ct_image_request *request)
-{
-    struct ct_context *context = group->context;
-    CUresult r = context->backend->images->create(context->backend_device, request, &group->image);
-
-    for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++)
-        group->levels[i].base.memory = context->backend->images->level(group->image, i);
-    return r;
-}
-
-/* One level after another. */
-static void take_plain_layout(struct ct_array_group *group, uint64_t *out_bytes)
-{
-    for (unsigned i = 0; i < group->n_levels; i++)
-        group->levels[i].base.offset = ct_array_plain_offset(group, i);
-    *out_bytes = ct_array_plain_offset(group, group->n_levels);
-}
-
-static CUresult make_plain(struct ct_array_group *group)
-{
-    uint64_t bytes;
-    CUresult r;
-
-    take_image_layout(group, &bytes);
-    if (!bytes)
-        take_plain_layout(group, &bytes);
-    r = ct_backing_create_device(group->context, bytes, CT_ARRAY_LEVEL_ALIGN, &group->backing);
-    for (unsigned i = 0; i < group->n_levels && r == CUDA_SUCCESS; i++) {
-        struct ct_place *base = &group->levels[i].base;
-
-        base->memory = group->backing.memory;
-        base->host = group->backing.host ? (char *)group->backing.host + base->offset : NULL;
-    }
-    return r;
-}
-
-static CUresult make_memory(struct ct_array_group *group, const struct ct_image_request *request)
-{
-    CUresult r;
-
-    if (!request->import && request->memory == CT_IMAGE_OWN)
-        return make_plain(group); /* for texture and surface objects, kernels need the addresses of texels */
-    r = make_image(group, request);
-    if (r == CUDA_SUCCESS && request->memory != CT_IMAGE_OWN)
-        r = ct_array_tiles_create(&group->image->tiling, request, &group->tiles);
-    return r;
+    ct_array_decoded_free(group);
 }
 
 static void link_group(struct ct_array_group *group)
@@ -194,17 +58,19 @@ static void forget(struct ct_object *object)
     (void)ct_object_unpublish(object);
 }
 
-/* Invalidates the existing handles with `drop`, and releases the creator's references. */
+/* The planes of a format with several are arrays of their own. */
 static void drop_handles(struct ct_array_group *group, void (*drop)(struct ct_object *object))
 {
-    if (group->object.handle)
-        drop(&group->object);
-    ct_array_layers_drop(group, drop);
-    for (unsigned i = 0; i < group->n_levels; i++) {
-        if (group->levels[i].object.handle)
-            drop(&group->levels[i].object);
-        ct_object_release(&group->levels[i].object);
-    }
+    ct_array_planes_drop(group, drop);
+    ct_array_group_drop_handles(group, drop);
+}
+
+static CUresult make_memory(struct ct_array_group *group, const struct ct_image_request *request)
+{
+    struct ct_array_planes planes;
+
+    return ct_array_format_has_planes(request->format, &planes) ? ct_array_planes_create(group, &planes)
+                                                                : ct_array_group_make_memory(group, request);
 }
 
 static CUresult publish(struct ct_array_group *group)
@@ -221,10 +87,11 @@ static CUresult create(struct ct_context *context, const struct ct_array_shape *
                        bool is_mipmapped, struct ct_array_group **out)
 {
     struct ct_array_group *group;
-    CUresult r = make_group(context, shape, &group);
+    CUresult r = ct_array_group_make(context, shape, &group);
 
     if (r != CUDA_SUCCESS)
         return r;
+    group->free_copies = free_copies;
     group->is_mipmapped = is_mipmapped;
     if ((r = make_memory(group, request)) == CUDA_SUCCESS && (r = publish(group)) == CUDA_SUCCESS) {
         link_group(group);
@@ -273,11 +140,14 @@ CUresult ct_array_locate(const struct ct_array *array, const struct ct_array_box
     const struct ct_texels *texels = &array->texels;
     uint64_t offset;
 
+    if (array->group->planes[0])
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an array of several planes is copied plane by plane (cuArrayGetPlane)");
     if ((box->x_bytes | box->width_bytes) & (texels->texel_bytes - 1))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %llu are not whole elements of an array, which have %u bytes",
                        (unsigned long long)box->width_bytes, (unsigned long long)box->x_bytes, texels->texel_bytes);
-    if (!is_within(box->x_bytes, box->width_bytes, array->desc.Width * texels->texel_bytes) ||
-        !is_within(box->y, box->height, array->desc.Height ? array->desc.Height : 1) || !is_within(box->z, box->depth, array->slices))
+    if (!is_within(box->x_bytes, box->width_bytes, ct_array_elements(array->desc.Width, array->texels.block_side) * texels->texel_bytes) ||
+        !is_within(box->y, box->height, ct_array_elements(array->desc.Height, array->texels.block_side)) ||
+        !is_within(box->z, box->depth, array->slices))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy exceeds an array of %zu x %zu x %zu", array->desc.Width, array->desc.Height,
                        array->desc.Depth);
     offset = box->z * texels->slice_bytes + box->y * texels->row_bytes + box->x_bytes;
@@ -315,7 +185,8 @@ CUresult ct_array_destroy(CUarray handle)
         return r;
     if (array->group->of_resource)
         r = ct_fail(CUDA_ERROR_ARRAY_IS_MAPPED, "the array belongs to a graphics resource");
-    else if (!array->group->is_mipmapped) /* as in NVIDIA's driver, destroying a level succeeds without effect */
+    else if (!array->group->is_mipmapped &&
+             !array->group->is_plane) /* as in NVIDIA's driver, destroying a level or a plane has no effect */
         r = destroy(array->group, forget);
     ct_array_release(array);
     return r;

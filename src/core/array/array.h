@@ -24,7 +24,7 @@ CUresult ct_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPT
  * of ct_context_enter; CONTEXT_IS_DESTROYED also for a handle that was destroyed with its context. */
 CUresult ct_array_lookup(CUarray handle, struct ct_array **out);
 void ct_array_release(struct ct_array *array); /* NULL is a no-op */
-/* Waits for the context's work. A no-op for a level of a mipmapped array, which is destroyed with that array. INVALID_HANDLE. */
+/* Waits for the context's work. A no-op for a level of a mipmapped array, and for a plane, which are destroyed with that array. INVALID_HANDLE. */
 CUresult ct_array_destroy(CUarray handle);
 
 /* The extent of a copy: bytes, rows, slices; at least 1 of each. */

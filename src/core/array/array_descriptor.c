@@ -4,6 +4,7 @@
 #include "array_descriptor.h"
 
 #include "core/base/log.h"
+#include "core/blocks/block_decoder.h"
 
 #include <stddef.h>
 
@@ -77,31 +78,95 @@ static const struct format {
     CUarray_format format;
     uint32_t channel_bytes, packed_bytes; /* of a channel, or of the texel; both 0: not supported */
     unsigned channels;                    /* 0: any of 1, 2, 4 */
+    bool has_blocks, is_srgb;
+    enum ct_block_format block;
+    struct ct_array_planes planes;
 } formats[] = {
-#define FORMAT(name, channel_bytes, channels) {#name, CU_AD_FORMAT_##name, channel_bytes, 0, channels},
-#define PACKED(name, texel_bytes, channels) {#name, CU_AD_FORMAT_##name, 0, texel_bytes, channels},
-#define REFUSED(name) {#name, CU_AD_FORMAT_##name, 0, 0, 0},
+#define FORMAT(name, channel_bytes, channels) {#name, CU_AD_FORMAT_##name, channel_bytes, 0, channels, .planes = {0}},
+#define PACKED(name, texel_bytes, channels) {#name, CU_AD_FORMAT_##name, 0, texel_bytes, channels, .planes = {0}},
+#define BLOCKS(name, block, channels, is_srgb) {#name, CU_AD_FORMAT_##name, 0, 0, channels, true, is_srgb, CT_BLOCK_##block, {0}},
+#define PLANAR(name, plane, n, channels, x, y) {#name, CU_AD_FORMAT_##name, 1, 0, 3, .planes = {n, channels, x, y, CU_AD_FORMAT_##plane}},
+#define REFUSED(name) {#name, CU_AD_FORMAT_##name, 0, 0, 0, .planes = {0}},
 #include "array_formats.def"
 };
+
+static const struct format *find_format_or_null(CUarray_format wanted)
+{
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+        if (formats[i].format == wanted)
+            return &formats[i];
+    return NULL;
+}
+
+bool ct_array_format_has_blocks(CUarray_format wanted, enum ct_block_format *out, bool *out_srgb)
+{
+    const struct format *format = find_format_or_null(wanted);
+
+    if (!format || !format->has_blocks)
+        return false;
+    *out = format->block;
+    *out_srgb = format->is_srgb;
+    return true;
+}
+
+bool ct_array_format_has_planes(CUarray_format wanted, struct ct_array_planes *out)
+{
+    const struct format *format = find_format_or_null(wanted);
+
+    if (!format || !format->planes.n)
+        return false;
+    *out = format->planes;
+    return true;
+}
 
 static bool has_channels(const struct format *format, unsigned channels)
 {
     return format->channels ? channels == format->channels : channels == 1 || channels == 2 || channels == 4;
 }
 
-static CUresult check_format(CUarray_format wanted, unsigned channels, uint32_t *out_texel_bytes)
+static uint32_t element_bytes(const struct format *format, unsigned channels)
 {
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (formats[i].format != wanted)
-            continue;
-        if (!formats[i].channel_bytes && !formats[i].packed_bytes)
-            return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of CU_AD_FORMAT_%s are not supported", formats[i].name);
-        if (!has_channels(&formats[i], channels))
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays with %u channels of format 0x%x do not exist", channels, (unsigned)wanted);
-        *out_texel_bytes = formats[i].packed_bytes ? formats[i].packed_bytes : formats[i].channel_bytes * channels;
-        return CUDA_SUCCESS;
-    }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "format 0x%x does not exist", (unsigned)wanted);
+    return format->has_blocks     ? ct_block_bytes(format->block)
+           : format->packed_bytes ? format->packed_bytes
+                                  : format->channel_bytes * channels;
+}
+
+static CUresult check_format(CUarray_format wanted, unsigned channels, const struct format **out)
+{
+    const struct format *format = find_format_or_null(wanted);
+
+    if (!format)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "format 0x%x does not exist", (unsigned)wanted);
+    if (!format->channel_bytes && !format->packed_bytes && !format->has_blocks)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of CU_AD_FORMAT_%s are not supported", format->name);
+    if (!has_channels(format, channels))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays with %u channels of format 0x%x do not exist", channels, (unsigned)wanted);
+    *out = format;
+    return CUDA_SUCCESS;
+}
+
+/* As in NVIDIA's driver (asked on an H200) lines have no blocks, and kernels cannot write to them. */
+static CUresult check_blocks(const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc)
+{
+    if (!kind->has_height)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a %s array of compressed blocks", kind->name);
+    if (desc->Flags & CUDA_ARRAY3D_SURFACE_LDST)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "surfaces of compressed blocks do not exist");
+    return CUDA_SUCCESS;
+}
+
+/* As in NVIDIA's driver (asked on an H200) arrays of several planes are always such that video engines could access, and have one level. */
+static CUresult check_planes(const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc, const struct ct_array_planes *planes,
+                             unsigned levels, enum ct_array_origin origin)
+{
+    if (origin != CT_ARRAY_OWN)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "imported images of several planes are not supported");
+    if (desc->Flags != CUDA_ARRAY3D_VIDEO_ENCODE_DECODE || !kind->has_height || kind->has_depth || levels > 1 || desc->Width % planes->x ||
+        desc->Height % planes->y)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE,
+                       "an array of %zu x %zu x %zu texels of format 0x%x, which has several planes, with %u levels and flags 0x%x",
+                       desc->Width, desc->Height, desc->Depth, (unsigned)desc->Format, levels, desc->Flags);
+    return CUDA_SUCCESS;
 }
 
 /* ---- public ---- */
@@ -138,8 +203,8 @@ static CUresult check_flags(const struct kind *kind, const CUDA_ARRAY3D_DESCRIPT
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid flags 0x%x of a %s array", desc->Flags, kind->name);
     if (origin == CT_ARRAY_OWN && desc->Flags & GRAPHICS_FLAGS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x are valid for imported images only", desc->Flags);
-    if (desc->Flags & (CUDA_ARRAY3D_VIDEO_ENCODE_DECODE | CUDA_ARRAY3D_DEPTH_TEXTURE))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "depth textures and arrays for video engines are not supported: flags 0x%x", desc->Flags);
+    if (desc->Flags & CUDA_ARRAY3D_DEPTH_TEXTURE)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "depth textures are not supported: flags 0x%x", desc->Flags);
     return CUDA_SUCCESS;
 }
 
@@ -147,15 +212,17 @@ CUresult ct_array_check(const struct ct_device_info *info, const CUDA_ARRAY3D_DE
                         enum ct_array_origin origin, struct ct_array_shape *out)
 {
     const struct kind *kind = find_kind_or_null(desc);
-    uint32_t texel_bytes;
+    const struct format *format;
     unsigned most;
     CUresult r;
 
     if (!kind)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays of %zu x %zu x %zu with flags 0x%x do not exist", desc->Width, desc->Height,
                        desc->Depth, desc->Flags);
-    if ((r = check_flags(kind, desc, origin)) != CUDA_SUCCESS || (r = check_late_flags(info, kind, desc, origin)) != CUDA_SUCCESS ||
-        (r = check_format(desc->Format, desc->NumChannels, &texel_bytes)) != CUDA_SUCCESS ||
+    if ((r = check_format(desc->Format, desc->NumChannels, &format)) != CUDA_SUCCESS ||
+        (format->has_blocks && (r = check_blocks(kind, desc)) != CUDA_SUCCESS) ||
+        (format->planes.n && (r = check_planes(kind, desc, &format->planes, levels, origin)) != CUDA_SUCCESS) ||
+        (r = check_flags(kind, desc, origin)) != CUDA_SUCCESS || (r = check_late_flags(info, kind, desc, origin)) != CUDA_SUCCESS ||
         (r = check_extent(&info->images, kind, desc)) != CUDA_SUCCESS)
         return r;
     most = count_levels(kind, desc);
@@ -163,7 +230,8 @@ CUresult ct_array_check(const struct ct_device_info *info, const CUDA_ARRAY3D_DE
         .desc = *desc,
         .shape = kind->shape,
         .layered = kind->flags != 0,
-        .texel_bytes = texel_bytes,
+        .texel_bytes = element_bytes(format, desc->NumChannels),
+        .block_side = format->has_blocks ? CT_BLOCK_SIDE : 1,
         .levels = levels < 1      ? 1
                   : levels < most ? levels
                                   : most,
@@ -190,9 +258,10 @@ CUDA_ARRAY3D_DESCRIPTOR ct_array_level_descriptor(const struct ct_array_shape *s
 
 struct ct_texels ct_array_texels(const struct ct_array_shape *shape, const CUDA_ARRAY3D_DESCRIPTOR *level)
 {
-    uint64_t row_bytes = level->Width * shape->texel_bytes;
+    const uint64_t row_bytes = ct_array_elements(level->Width, shape->block_side) * shape->texel_bytes;
 
-    return (struct ct_texels){shape->shape, shape->texel_bytes, row_bytes, row_bytes * (level->Height ? level->Height : 1)};
+    return (struct ct_texels){shape->shape, shape->texel_bytes, shape->block_side, row_bytes,
+                              row_bytes * ct_array_elements(level->Height, shape->block_side)};
 }
 
 static uint32_t at_least_one(size_t extent)
@@ -211,6 +280,7 @@ void ct_array_request(const struct ct_array_shape *shape, struct ct_image_reques
         .format = desc->Format,
         .channels = desc->NumChannels,
         .texel_bytes = shape->texel_bytes,
+        .block_side = shape->block_side,
         .shape = shape->shape,
         .width = (uint32_t)desc->Width,
         .height = at_least_one(desc->Height),

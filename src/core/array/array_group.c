@@ -79,3 +79,18 @@ uint64_t ct_array_plain_offset(const struct ct_array_group *group, unsigned leve
     }
     return offset;
 }
+
+struct ct_sampled_extent ct_array_sampled_extent(const struct ct_array *first, unsigned n_levels)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR *desc = &first->desc;
+
+    return (struct ct_sampled_extent){
+        .shape = desc->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP) ? PTX2SPV_IMAGE_LAYERS
+                 : desc->Depth                                               ? PTX2SPV_IMAGE_VOLUME
+                                                                             : PTX2SPV_IMAGE_PLANE,
+        .width = (uint32_t)desc->Width,
+        .height = desc->Height ? (uint32_t)desc->Height : 1,
+        .slices = (uint32_t)first->slices,
+        .n_levels = n_levels,
+    };
+}

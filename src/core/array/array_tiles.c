@@ -12,6 +12,7 @@
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/stream/event.h"
 #include "core/vmm/vmm_handle.h"
 
 #include <stdlib.h>
@@ -31,7 +32,9 @@ struct ct_array_tiles {
     uint64_t tail_first;          /* the number of the first tile of the first tail */
     uint64_t tail_tiles, n_tails; /* of a tail; 0 if there is none */
     uint64_t n;
-    struct ct_allocated **memory; /* of each tile, with a reference, or NULL; under ct_vmm_lock */
+    struct ct_allocated **memory;     /* of each tile, with a reference, or NULL; under ct_vmm_lock */
+    _Atomic(struct ct_event *) bound; /* of deferred arrays: recorded when memory is bound; NULL before the first time */
+    atomic_bool is_bound;             /* memory is bound, in stream order */
 };
 
 /* ---- numbering ---- */
@@ -103,9 +106,10 @@ static void set_locked(struct ct_array_tiles *tiles, uint64_t tile, struct ct_al
     drop_locked(old);
 }
 
-bool ct_array_tiles_are_optional(const struct ct_array_tiles *tiles)
+CUresult ct_array_tiles_await(const struct ct_array_tiles *tiles, struct ct_stream *stream, bool *out_accessible)
 {
-    return tiles->source == CT_IMAGE_SPARSE;
+    *out_accessible = tiles->source == CT_IMAGE_SPARSE || atomic_load(&tiles->is_bound);
+    return tiles->source != CT_IMAGE_SPARSE && *out_accessible ? ct_event_wait(atomic_load(&tiles->bound), stream) : CUDA_SUCCESS;
 }
 
 void ct_array_tiles_destroy(struct ct_array_tiles *tiles)
@@ -116,6 +120,8 @@ void ct_array_tiles_destroy(struct ct_array_tiles *tiles)
     for (uint64_t i = 0; tiles->memory && i < tiles->n; i++)
         set_locked(tiles, i, NULL);
     ct_mutex_unlock(&ct_vmm_lock);
+    if (atomic_load(&tiles->bound))
+        ct_event_discard(atomic_load(&tiles->bound));
     free(tiles->memory);
     free(tiles->grids);
     free(tiles);
@@ -500,6 +506,56 @@ void ct_tile_work_finish(struct ct_tile_work *work)
     free(work->targets);
 }
 
+static const struct ct_array_group *group_of(const struct ct_tile_work *work, unsigned i)
+{
+    return work->list[i].resourceType == CU_RESOURCE_TYPE_ARRAY ? work->targets[i].array->group : work->targets[i].group;
+}
+
+/* Before the work is recorded: from now on commands may not access arrays that lose their memory. */
+static void note_unbound(const struct ct_tile_work *work)
+{
+    for (unsigned i = 0; i < work->n_targets; i++)
+        if (work->list[i].memOperationType == CU_MEM_OPERATION_TYPE_UNMAP)
+            atomic_store(&group_of(work, i)->tiles->is_bound, false);
+}
+
+static CUresult find_event(struct ct_array_tiles *tiles, struct ct_context *context, struct ct_event **out)
+{
+    struct ct_event *event = atomic_load(&tiles->bound), *none = NULL;
+    CUresult r;
+
+    if (!event) {
+        if ((r = ct_event_create_internal(context, &event)) != CUDA_SUCCESS)
+            return r;
+        if (!atomic_compare_exchange_strong(&tiles->bound, &none, event)) { /* another thread has created it meanwhile */
+            ct_event_discard(event);
+            event = none;
+        }
+    }
+    *out = event;
+    return CUDA_SUCCESS;
+}
+
+/* After it was recorded, and is complete if the stream belongs to another context. */
+static CUresult note_bound(const struct ct_tile_work *work, struct ct_stream *stream)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (unsigned i = 0; i < work->n_targets && r == CUDA_SUCCESS; i++) {
+        const struct ct_array_group *group = group_of(work, i);
+        struct ct_event *event;
+
+        if (group->tiles->source == CT_IMAGE_SPARSE || work->list[i].memOperationType != CU_MEM_OPERATION_TYPE_MAP)
+            continue;
+        r = find_event(group->tiles, group->context, &event);
+        if (r == CUDA_SUCCESS && group->context == stream->context)
+            r = ct_event_record(event, stream);
+        if (r == CUDA_SUCCESS)
+            atomic_store(&group->tiles->is_bound, true);
+    }
+    return r;
+}
+
 /* An array that is destroyed waits only for the streams of its own context, so work in streams of other contexts is waited for here. */
 CUresult ct_tile_work_record(struct ct_stream *stream, struct ct_tile_work *work)
 {
@@ -508,8 +564,10 @@ CUresult ct_tile_work_record(struct ct_stream *stream, struct ct_tile_work *work
 
     for (unsigned i = 0; i < work->n_targets; i++)
         foreign |= work->requests->requests[i].group->context != stream->context;
+    note_unbound(work);
     if ((r = ct_stream_run_on_host(stream, do_work, work->requests)) != CUDA_SUCCESS)
         return r;
     work->requests = NULL; /* the stream owns them now */
-    return foreign ? ct_stream_synchronize(stream) : CUDA_SUCCESS;
+    r = foreign ? ct_stream_synchronize(stream) : CUDA_SUCCESS;
+    return r == CUDA_SUCCESS ? note_bound(work, stream) : r;
 }

@@ -10,8 +10,8 @@
 struct ct_array_tiles;
 
 CUresult ct_array_tiles_create(const struct ct_image_tiling *tiling, const struct ct_image_request *request, struct ct_array_tiles **out);
-/* Whether commands may access the array while tiles have no memory: sparse ones, but not deferred ones. */
-bool ct_array_tiles_are_optional(const struct ct_array_tiles *tiles);
+/* Whether commands that `stream` records next may access the array: a sparse one always, a deferred one if it has memory, for which the stream then waits. */
+CUresult ct_array_tiles_await(const struct ct_array_tiles *tiles, struct ct_stream *stream, bool *out_accessible);
 void ct_array_tiles_destroy(struct ct_array_tiles *tiles); /* after the image was destroyed; NULL is a no-op */
 
 /* INVALID_HANDLE; INVALID_VALUE: the array was created without CUDA_ARRAY3D_SPARSE, or is a level of a mipmapped array. */

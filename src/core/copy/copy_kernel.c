@@ -24,13 +24,14 @@ struct ct_copy_kernel {
     struct ct_kernel_image *image;
 };
 
-static const char text[] =
+static const struct ct_builtin_source source = {
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry copy(.param .u64 dst, .param .u64 src)\n{\n"
     ".reg .b32 %i<2>, %a<4>;\n.reg .b64 %dst, %src, %at, %in;\n"
     "ld.param.u64 %dst, [dst];\nld.param.u64 %src, [src];\nmov.u32 %i0, %ctaid.x;\nmov.u32 %i1, %tid.x;\n"
     "mul.wide.u32 %at, %i0, 4096;\nmul.wide.u32 %in, %i1, 16;\nadd.u64 %at, %at, %in;\n" /* BLOCK_BYTES, UNIT_BYTES */
     "add.u64 %dst, %dst, %at;\nadd.u64 %src, %src, %at;\n"
-    "ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%src];\nst.global.v4.u32 [%dst], {%a0, %a1, %a2, %a3};\nret;\n}\n";
+    "ld.global.v4.u32 {%a0, %a1, %a2, %a3}, [%src];\nst.global.v4.u32 [%dst], {%a0, %a1, %a2, %a3};\nret;\n}\n",
+    "copy", 0, false};
 _Static_assert(BLOCK_BYTES == 4096, "as in the kernel's text");
 
 /* ---- creation ---- */
@@ -56,7 +57,7 @@ static CUresult prepare(const struct ct_device *device, struct ct_kernel_image *
 static CUresult make(struct ct_device *device, struct ct_kernel_image **out)
 {
     struct ct_kernel_image *image;
-    CUresult r = ct_builtin_kernel_create(device, text, sizeof text - 1, "copy", &image);
+    CUresult r = ct_builtin_kernel_create(device, &source, &image);
 
     if (r == CUDA_SUCCESS && device->backend->kernels->prepare && (r = prepare(device, image)) != CUDA_SUCCESS)
         device->backend->kernels->destroy(image);

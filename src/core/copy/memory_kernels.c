@@ -6,7 +6,6 @@
 #include "builtin_kernel.h"
 #include "copy_pieces.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define BLOCK_THREADS 256u
@@ -14,11 +13,7 @@
 #define MOST_ROWS 65535u                          /* blocks in the y and z dimensions of a grid */
 
 enum { COPY_16, COPY_4, COPY_1, FILL_16, FILL_4, FILL_1, N_KERNELS };
-
-/* Members are NULL until a launch needs them; each is written once. */
-struct ct_memory_kernels {
-    _Atomic(struct ct_kernel_image *) images[N_KERNELS];
-};
+_Static_assert(N_KERNELS <= CT_BUILTIN_KERNELS, "they have room in a table");
 
 /* ---- the kernels ---- */
 
@@ -42,58 +37,20 @@ struct ct_memory_kernels {
         "fill(.param .u64 units, .param .u64 dst, .param .u64 dst_pitch, .param .u64 dst_slice, .param .u64 pattern)\n{\n" UNIT_OF_THREAD( \
             shift) MOVE("dst") "ld.param.u32 %a0, [pattern];\n" prepare "st.global." type " [%dst], " registers ";\nret;\n}\n"
 
-static const struct {
-    const char *text, *name;
-    unsigned unit_bytes;
-} kernels[] = {
-    [COPY_16] = {COPY(4, "v4.u32", "{%a0, %a1, %a2, %a3}"), "copy16", 16},
-    [COPY_4] = {COPY(2, "u32", "%a0"), "copy4", 4},
-    [COPY_1] = {COPY(0, "u8", "%a0"), "copy1", 1},
-    [FILL_16] = {FILL(4, "", "v4.u32", "{%a0, %a0, %a0, %a0}"), "fill16", 16},
-    [FILL_4] = {FILL(2, "", "u32", "%a0"), "fill4", 4},
+static const struct ct_builtin_source kernels[] = {
+    [COPY_16] = {COPY(4, "v4.u32", "{%a0, %a1, %a2, %a3}"), "copy16", 0, false},
+    [COPY_4] = {COPY(2, "u32", "%a0"), "copy4", 0, false},
+    [COPY_1] = {COPY(0, "u8", "%a0"), "copy1", 0, false},
+    [FILL_16] = {FILL(4, "", "v4.u32", "{%a0, %a0, %a0, %a0}"), "fill16", 0, false},
+    [FILL_4] = {FILL(2, "", "u32", "%a0"), "fill4", 0, false},
     /* the pattern's bytes belong to addresses modulo 4 */
     [FILL_1] = {FILL(0, "cvt.u32.u64 %i0, %dst;\nand.b32 %i0, %i0, 3;\nshl.b32 %i0, %i0, 3;\nshr.u32 %a0, %a0, %i0;\n", "u8", "%a0"),
-                "fill1", 1},
+                "fill1", 0, false},
 };
-
-/* ---- creation ---- */
-
-static struct ct_memory_kernels *kernels_of(struct ct_device *device)
-{
-    struct ct_memory_kernels *before = atomic_load_explicit(&device->memory_kernels, memory_order_acquire); /* pairs with the exchange */
-    struct ct_memory_kernels *made;
-
-    if (before || !(made = calloc(1, sizeof *made)))
-        return before;
-    if (atomic_compare_exchange_strong(&device->memory_kernels, &before, made))
-        return made;
-    free(made);
-    return before;
-}
-
-/* Two threads may create a kernel at the same time; then one of the two is kept. */
-static struct ct_kernel_image *image_or_null(struct ct_device *device, unsigned kind)
-{
-    struct ct_memory_kernels *all = kernels_of(device);
-    struct ct_kernel_image *made, *before = NULL;
-
-    if (!all || (before = atomic_load_explicit(&all->images[kind], memory_order_acquire)) != NULL)
-        return before;
-    if (ct_builtin_kernel_create(device, kernels[kind].text, strlen(kernels[kind].text), kernels[kind].name, &made) != CUDA_SUCCESS)
-        return NULL;
-    if (atomic_compare_exchange_strong(&all->images[kind], &before, made))
-        return made;
-    device->backend->kernels->destroy(made);
-    return before;
-}
 
 void ct_memory_kernels_destroy(struct ct_device *device)
 {
-    struct ct_memory_kernels *all = atomic_exchange(&device->memory_kernels, NULL);
-
-    for (unsigned i = 0; all && i < N_KERNELS; i++)
-        device->backend->kernels->destroy(atomic_load(&all->images[i]));
-    free(all);
+    ct_builtin_kernels_destroy(device, &device->memory_kernels);
 }
 
 /* ---- use ---- */
@@ -116,12 +73,13 @@ static uint64_t address_of(const struct ct_stream *stream, const struct ct_place
 static bool finish(const struct ct_stream *stream, unsigned first, uint64_t bits, uint64_t row_bytes, uint64_t rows, uint64_t slices,
                    struct ct_memory_launch *out)
 {
-    const unsigned kernel = first + (bits % 16 == 0 ? 0 : bits % 4 == 0 ? 1 : 2);
-    const uint64_t units = row_bytes / kernels[kernel].unit_bytes, blocks = (units + BLOCK_THREADS - 1) / BLOCK_THREADS;
+    static const unsigned unit_bytes[] = {16, 4, 1};
+    const unsigned smaller = bits % 16 == 0 ? 0 : bits % 4 == 0 ? 1 : 2;
+    const uint64_t units = row_bytes / unit_bytes[smaller], blocks = (units + BLOCK_THREADS - 1) / BLOCK_THREADS;
 
     if (rows > MOST_ROWS || slices > MOST_ROWS || blocks > stream->context->device->info.max_grid[0])
         return false;
-    out->kernel = kernel;
+    out->kernel = first + smaller;
     out->grid[0] = (uint32_t)blocks;
     out->grid[1] = (uint32_t)rows;
     out->grid[2] = (uint32_t)slices;
@@ -161,7 +119,7 @@ bool ct_memory_kernels_prepare(const struct ct_stream *stream, const struct ct_m
     const struct ct_kernel_calls *calls = stream->context->backend->kernels;
 
     *out = (struct ct_launch){
-        .kernel = image_or_null(stream->context->device, memory->kernel),
+        .kernel = ct_builtin_kernel_or_null(stream->context->device, &stream->context->device->memory_kernels, kernels, memory->kernel),
         .grid = {memory->grid[0], memory->grid[1], memory->grid[2]},
         .block = {BLOCK_THREADS, 1, 1},
         .params = memory->params,

@@ -170,7 +170,8 @@ enum ct_image_shape { CT_IMAGE_1D, CT_IMAGE_2D, CT_IMAGE_3D };
  * slices), without padding, independent of the device's own layout. */
 struct ct_texels {
     enum ct_image_shape shape;
-    uint32_t texel_bytes; /* 1, 2, 4, 8, 16 */
+    uint32_t texel_bytes; /* of an element: 1, 2, 4, 8, 16 */
+    uint32_t block_side;  /* of an element, in texels: 4 if elements are compressed blocks, else 1 */
     uint64_t row_bytes, slice_bytes;
 };
 #define CT_TEXEL_BYTES 16 /* of the largest texel; a multiple of all others */
@@ -196,9 +197,9 @@ struct ct_image_request {
     enum ct_image_memory memory; /* OWN, or with info.sparse_images any */
     CUarray_format format;
     unsigned channels;
-    uint32_t texel_bytes;
+    uint32_t texel_bytes, block_side; /* as in struct ct_texels */
     enum ct_image_shape shape;
-    uint32_t width, height, depth;     /* of the first level; 1 in dimensions that the shape does not have */
+    uint32_t width, height, depth;     /* of the first level in texels; 1 in dimensions that the shape does not have */
     uint32_t layers, levels;           /* at least 1 */
     bool cube;                         /* the layers are faces of cubes, six each */
     bool storage, attachment;          /* kernels write to it; another API renders to it */

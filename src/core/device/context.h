@@ -15,7 +15,7 @@ struct ct_event;
 struct ct_module;
 struct ct_context_local;
 struct ct_copy_kernel;
-struct ct_memory_kernels;
+struct ct_builtin_kernels;
 struct ct_spares;
 struct ct_heap;
 struct ct_texture_table;
@@ -57,9 +57,10 @@ struct ct_device {
     atomic_int lost;                  /* the CUresult of all calls in its contexts; CUDA_SUCCESS: it is not lost (device_loss.h) */
     atomic_bool watched;              /* faults of its kernels are caught (kernel_faults.h) */
     struct ct_mutex running_lock;
-    struct ct_running *running;                         /* lists of kernels that may be running: running.h */
-    _Atomic(struct ct_copy_kernel *) copy_kernel;       /* copy_kernel.c; NULL until a copy needs it */
-    _Atomic(struct ct_memory_kernels *) memory_kernels; /* memory_kernels.c; NULL until a recording needs one */
+    struct ct_running *running;                          /* lists of kernels that may be running: running.h */
+    _Atomic(struct ct_copy_kernel *) copy_kernel;        /* copy_kernel.c; NULL until a copy needs it */
+    _Atomic(struct ct_builtin_kernels *) memory_kernels; /* memory_kernels.c; NULL until a recording needs one */
+    _Atomic(struct ct_builtin_kernels *) block_kernels;  /* block_decoder.c; NULL until a texture has compressed blocks */
 };
 
 struct ct_context {

@@ -2,7 +2,8 @@
 /* Kernel launches: checks (in the native driver's order where it is known), parameters, and recording. */
 #include "launch.h"
 
-#include "core/array/array_mirror.h"
+#include "core/array/array_mirrors.h"
+#include "core/array/array_refresh.h"
 #include "core/base/config.h"
 #include "core/device/device.h"
 #include "core/base/float_environment.h"
@@ -396,12 +397,12 @@ static bool needs_mirrors(const struct ct_launch_command *command)
 
 static CUresult record_with_mirrors(struct ct_stream *stream, const struct ct_launch_command *command)
 {
-    CUresult r = ct_array_mirrors_begin(stream), r_end;
+    CUresult r = ct_array_refresh_begin(stream), r_end;
 
     if (r != CUDA_SUCCESS)
         return r;
     r = record_command(stream, command);
-    r_end = ct_array_mirrors_end(stream);
+    r_end = ct_array_refresh_end(stream);
     return r == CUDA_SUCCESS ? r_end : r;
 }
 

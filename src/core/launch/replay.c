@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "replay.h"
 
-#include "core/array/array_mirror.h"
+#include "core/array/array_mirrors.h"
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
 #include "core/code/heap.h"

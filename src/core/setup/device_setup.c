@@ -9,6 +9,7 @@
 #include "core/copy/copy_kernel.h"
 #include "core/copy/memory_kernels.h"
 #include "core/backing/memory_spares.h"
+#include "core/blocks/block_decoder.h"
 #include "core/pool/memory_pool.h"
 
 #include <string.h>
@@ -120,6 +121,7 @@ void ct_device_finish(struct ct_device *device)
     ct_spares_destroy(device->spares);
     ct_copy_kernel_destroy(device);
     ct_memory_kernels_destroy(device);
+    ct_block_kernels_destroy(device);
     if (device->opened)
         device->backend->device_close(device->opened);
     pthread_cond_destroy(&device->primary_destroyed);

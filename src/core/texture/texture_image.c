@@ -11,6 +11,7 @@
 #include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/copy/copy.h"
+#include "texture_record.h"
 
 #include <math.h>
 #include <string.h>
@@ -162,10 +163,10 @@ static CUresult make(struct ct_context *context, const struct ptx2spv_texture *r
     return r;
 }
 
-/* From the first of an array's levels on. */
-static CUresult make_over_levels(struct ct_context *context, const struct ct_array *levels, unsigned n_levels,
-                                 const CUDA_RESOURCE_VIEW_DESC *view_or_null, const struct ptx2spv_texture *record,
-                                 struct ct_texture *object)
+/* From the first of the levels on that the texture reads. */
+static CUresult make_over_read_levels(struct ct_context *context, const struct ct_array *levels, unsigned n_levels,
+                                      const CUDA_RESOURCE_VIEW_DESC *view_or_null, const struct ptx2spv_texture *record,
+                                      struct ct_texture *object)
 {
     struct ct_sampled_request request = {
         .memory = levels->base.memory,
@@ -188,6 +189,16 @@ static CUresult make_over_levels(struct ct_context *context, const struct ct_arr
         request.n_layers = record->levels[0].depth;
     }
     return make(context, record, &request, object);
+}
+
+static CUresult make_over_levels(struct ct_context *context, const struct ct_array *of_array, unsigned n_levels,
+                                 const CUDA_RESOURCE_VIEW_DESC *view_or_null, const struct ptx2spv_texture *record,
+                                 struct ct_texture *object)
+{
+    const struct ct_array *levels;
+    const CUresult r = ct_texture_levels(of_array, view_or_null, &levels);
+
+    return r == CUDA_SUCCESS ? make_over_read_levels(context, levels, n_levels, view_or_null, record, object) : r;
 }
 
 static CUresult make_over_array(struct ct_context *context, CUarray handle, const CUDA_RESOURCE_VIEW_DESC *view_or_null,

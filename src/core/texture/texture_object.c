@@ -31,20 +31,21 @@ static CUresult check_sampler(const CUDA_TEXTURE_DESC *texture, unsigned dimensi
 }
 
 CUresult ct_texture_object_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture,
-                                  const CUDA_RESOURCE_VIEW_DESC *view, CUtexObject *out)
+                                  const CUDA_RESOURCE_VIEW_DESC *view, uint32_t flags, CUtexObject *out)
 {
     const bool is_array = resource->resType == CU_RESOURCE_TYPE_ARRAY || resource->resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
     struct ct_texture object = {.resource = *resource, .texture = *texture};
     struct ptx2spv_texture record;
     CUresult r;
 
-    if ((r = ct_texture_record_resource(context, resource, &record)) != CUDA_SUCCESS ||
+    if ((r = ct_texture_record_resource(context, resource, is_array ? view : NULL, &record)) != CUDA_SUCCESS ||
         (r = check_sampler(texture, record.dimensions)) != CUDA_SUCCESS)
         return r;
     if (view && is_array && (r = ct_texture_record_view(view, &record)) != CUDA_SUCCESS)
         return r;
     if ((r = ct_texture_record_sampler(resource, texture, &record)) != CUDA_SUCCESS)
         return r;
+    record.flags |= flags;
     if (view)
         object.view = *view;
     ct_texture_image_create(context, resource, is_array ? view : NULL, &record, &object);
@@ -53,7 +54,7 @@ CUresult ct_texture_object_create(struct ct_context *context, const CUDA_RESOURC
     return r;
 }
 
-CUresult ct_surface_object_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, CUsurfObject *out)
+CUresult ct_surface_object_create(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, uint32_t flags, CUsurfObject *out)
 {
     const struct ct_texture object = {.is_surface = true, .resource = *resource};
     struct ptx2spv_texture record;
@@ -63,5 +64,6 @@ CUresult ct_surface_object_create(struct ct_context *context, const CUDA_RESOURC
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a surface of resource type %d", (int)resource->resType);
     if ((r = ct_texture_record_surface(context, resource, &record)) != CUDA_SUCCESS)
         return r;
+    record.flags |= flags | PTX2SPV_TEXTURE_SURFACE;
     return ct_texture_publish(context, &object, &record, out);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "texture_record.h"
 
+#include "core/array/array_decoded.h"
+#include "core/array/array_descriptor.h"
 #include "core/array/array_group.h"
 #include "core/array/array_mirror.h"
 #include "core/base/log.h"
+#include "core/blocks/block_decoder.h"
 #include "core/device/device.h"
 
 #include <math.h>
@@ -113,12 +116,39 @@ static CUresult set_pitched(struct ct_context *context, const CUDA_RESOURCE_DESC
 
 /* ---- arrays ---- */
 
+static bool has_block_view(const CUDA_RESOURCE_VIEW_DESC *view_or_null, enum ct_block_format *out)
+{
+    if (!view_or_null || view_or_null->format < CU_RES_VIEW_FORMAT_UNSIGNED_BC1 || view_or_null->format > CU_RES_VIEW_FORMAT_UNSIGNED_BC7)
+        return false;
+    *out = (enum ct_block_format)(view_or_null->format - CU_RES_VIEW_FORMAT_UNSIGNED_BC1);
+    return true;
+}
+
+/* Views of blocks are those of two or four 32-bit integers. */
+CUresult ct_texture_levels(const struct ct_array *levels, const CUDA_RESOURCE_VIEW_DESC *view_or_null, const struct ct_array **out)
+{
+    const CUDA_ARRAY3D_DESCRIPTOR *desc = &levels->desc;
+    enum ct_block_format format;
+    bool is_srgb;
+
+    *out = levels;
+    if (ct_array_format_has_blocks(desc->Format, &format, &is_srgb))
+        return view_or_null ? ct_fail(CUDA_ERROR_INVALID_VALUE, "a view of an array of compressed blocks")
+                            : ct_array_decoded(levels, format, out);
+    if (!has_block_view(view_or_null, &format))
+        return CUDA_SUCCESS;
+    if (desc->Format != CU_AD_FORMAT_UNSIGNED_INT32 || desc->NumChannels * sizeof(uint32_t) != ct_block_bytes(format) || !desc->Height)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a view as compressed blocks of %u bytes of an array of format 0x%x with %u channels",
+                       ct_block_bytes(format), (unsigned)desc->Format, desc->NumChannels);
+    return ct_array_decoded(levels, format, out);
+}
+
 /* Kernels find the texels of an opaque image in its mirror. */
 static CUresult set_level(const struct ct_array *array, enum ct_mirror_use use, struct ptx2spv_texture_level *out)
 {
     const struct ct_texels *texels = &array->texels;
-    uint64_t address = array->group->backing.address + array->base.offset;
-    const CUresult r = array->group->image ? ct_array_mirror(array, use, &address) : CUDA_SUCCESS;
+    uint64_t address = 0;
+    const CUresult r = ct_array_address(array, use, &address);
 
     *out = (struct ptx2spv_texture_level){
         .texels = address,
@@ -157,7 +187,23 @@ static CUresult set_levels(struct ct_context *context, const struct ct_array *le
     return r;
 }
 
-static CUresult set_array(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, enum ct_mirror_use use,
+/* The levels of a texture, of which there are n. */
+static CUresult set_texture_levels(struct ct_context *context, const struct ct_array *levels, unsigned n,
+                                   const CUDA_RESOURCE_VIEW_DESC *view_or_null, struct ptx2spv_texture *out)
+{
+    enum ct_block_format format;
+    const struct ct_array *read;
+    bool is_srgb = false;
+    CUresult r = ct_texture_levels(levels, view_or_null, &read);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (ct_array_format_has_blocks(levels->desc.Format, &format, &is_srgb) && is_srgb)
+        out->flags |= PTX2SPV_TEXTURE_SRGB;
+    return set_levels(context, read, n, CT_MIRROR_READ, out);
+}
+
+static CUresult set_array(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, const CUDA_RESOURCE_VIEW_DESC *view_or_null,
                           struct ptx2spv_texture *out)
 {
     struct ct_array *array;
@@ -165,34 +211,43 @@ static CUresult set_array(struct ct_context *context, const CUDA_RESOURCE_DESC *
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = set_levels(context, array, 1, use, out);
+    r = set_texture_levels(context, array, 1, view_or_null, out);
     ct_array_release(array);
     return r;
 }
 
-static CUresult set_mipmap(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
+static CUresult set_mipmap(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, const CUDA_RESOURCE_VIEW_DESC *view_or_null,
+                           struct ptx2spv_texture *out)
 {
     struct ct_array_group *group;
     CUresult r = ct_array_group_lookup(resource->res.mipmap.hMipmappedArray, &group);
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = set_levels(context, group->levels, group->n_levels, CT_MIRROR_READ, out);
+    r = set_texture_levels(context, group->levels, group->n_levels, view_or_null, out);
     ct_array_group_release(group);
     return r;
 }
 
-static CUresult set_resource(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, enum ct_mirror_use use,
-                             struct ptx2spv_texture *out)
+static CUresult check_flags(const CUDA_RESOURCE_DESC *resource)
 {
+    return !resource->flags ? CUDA_SUCCESS
+                            : ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a resource, which must be 0", resource->flags);
+}
+
+CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOURCE_DESC *resource,
+                                    const CUDA_RESOURCE_VIEW_DESC *view_or_null, struct ptx2spv_texture *out)
+{
+    const CUresult r = check_flags(resource);
+
     *out = (struct ptx2spv_texture){0};
-    if (resource->flags)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "flags 0x%x of a resource, which must be 0", resource->flags);
+    if (r != CUDA_SUCCESS)
+        return r;
     switch (resource->resType) {
     case CU_RESOURCE_TYPE_ARRAY:
-        return set_array(context, resource, use, out);
+        return set_array(context, resource, view_or_null, out);
     case CU_RESOURCE_TYPE_MIPMAPPED_ARRAY:
-        return set_mipmap(context, resource, out);
+        return set_mipmap(context, resource, view_or_null, out);
     case CU_RESOURCE_TYPE_LINEAR:
         return set_linear(context, resource, out);
     case CU_RESOURCE_TYPE_PITCH2D:
@@ -202,27 +257,20 @@ static CUresult set_resource(struct ct_context *context, const CUDA_RESOURCE_DES
     }
 }
 
-CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
-{
-    return set_resource(context, resource, CT_MIRROR_READ, out);
-}
-
 CUresult ct_texture_record_surface(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
 {
-    return set_resource(context, resource, CT_MIRROR_WRITE, out);
+    struct ct_array *array;
+    CUresult r = check_flags(resource);
+
+    *out = (struct ptx2spv_texture){0};
+    if (r != CUDA_SUCCESS || (r = ct_array_lookup(resource->res.array.hArray, &array)) != CUDA_SUCCESS)
+        return r;
+    r = set_levels(context, array, 1, CT_MIRROR_WRITE, out);
+    ct_array_release(array);
+    return r;
 }
 
 /* ---- views ---- */
-
-/* The size of a block, which must be that of an element of the array; 0 if the format has no blocks. */
-static uint32_t block_bytes(CUresourceViewFormat format)
-{
-    if (format < CU_RES_VIEW_FORMAT_UNSIGNED_BC1 || format > CU_RES_VIEW_FORMAT_UNSIGNED_BC7)
-        return 0;
-    return format == CU_RES_VIEW_FORMAT_UNSIGNED_BC1 || format == CU_RES_VIEW_FORMAT_UNSIGNED_BC4 || format == CU_RES_VIEW_FORMAT_SIGNED_BC4
-               ? 8
-               : 16;
-}
 
 /* View formats (CUresourceViewFormat) are the eight texel types with 1, 2 and 4 channels each, from 1 on, and compressed blocks. */
 static bool set_view_format(CUresourceViewFormat format, struct ptx2spv_texture *record)
@@ -260,11 +308,9 @@ CUresult ct_texture_record_view(const CUDA_RESOURCE_VIEW_DESC *view, struct ptx2
     const bool has_layers = record->flags & (PTX2SPV_TEXTURE_LAYERED | PTX2SPV_TEXTURE_CUBE);
     const struct ptx2spv_texture_level *level = &record->levels[0];
     const unsigned layers = has_layers ? level->depth : 1, depth = record->dimensions == 3 || has_layers ? level->depth : 0;
+    enum ct_block_format block;
 
-    if (block_bytes(view->format) == record->texel_bytes)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "views of texels as compressed blocks (format 0x%x) are not supported",
-                       (unsigned)view->format);
-    if (!set_view_format(view->format, record))
+    if (!has_block_view(view, &block) && !set_view_format(view->format, record)) /* decoded texels have the format that they need */
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "view format 0x%x of texels of %u bytes", (unsigned)view->format, record->texel_bytes);
     if (view->width != level->width || (view->height ? view->height : 1) != level->height || view->depth != depth)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a view of %zu x %zu x %zu texels of an array of %u x %u x %u", view->width, view->height,
@@ -379,6 +425,8 @@ CUresult ct_texture_record_sampler(const CUDA_RESOURCE_DESC *resource, const CUD
 {
     const bool is_linear_memory = resource->resType == CU_RESOURCE_TYPE_LINEAR;
 
+    if (record->flags & PTX2SPV_TEXTURE_SRGB && !(texture->flags & CU_TRSF_SRGB))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a texture of an sRGB format must have CU_TRSF_SRGB");
     record->flags |= flags_of(texture, record->texel);
     if (!is_float(record->texel) && !(record->flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES))
         record->flags &= ~(unsigned)(PTX2SPV_TEXTURE_LINEAR | PTX2SPV_TEXTURE_LINEAR_LEVELS); /* integers are not filtered */

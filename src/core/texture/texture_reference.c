@@ -111,7 +111,7 @@ CUresult ct_texture_reference_set(enum ct_object_kind kind, const void *handle, 
     if (r != CUDA_SUCCESS)
         return r;
     if (settings->has_resource)
-        r = ct_texture_record_resource(reference->context, &settings->resource, &record);
+        r = ct_texture_record_resource(reference->context, &settings->resource, NULL, &record);
     if (r == CUDA_SUCCESS) {
         ct_mutex_lock(&reference->lock);
         reference->settings = *settings;
@@ -135,8 +135,8 @@ static CUresult create_object(struct ct_texture_reference *reference, unsigned l
     if (!settings.has_resource)
         return CUDA_SUCCESS; /* kernels read zeros, as with NVIDIA's driver */
     if (is_surface(reference))
-        return ct_surface_object_create(reference->context, &settings.resource, out);
-    return ct_texture_object_create(reference->context, &settings.resource, &settings.texture, NULL, out);
+        return ct_surface_object_create(reference->context, &settings.resource, PTX2SPV_TEXTURE_REFERENCE, out);
+    return ct_texture_object_create(reference->context, &settings.resource, &settings.texture, NULL, PTX2SPV_TEXTURE_REFERENCE, out);
 }
 
 static CUresult replace(struct ct_texture_reference *reference, uint64_t address)

@@ -99,6 +99,8 @@ static bool is_reference(const struct ct_build *b, const struct ptx_operand *ope
     const enum ptx_opcode opcode = b->insn->opcode;
     const bool is_texture = opcode == PTX_OP_TEX || opcode == PTX_OP_TLD4 || opcode == PTX_OP_TXQ;
 
+    if (opcode == PTX_OP_ISTYPEP)
+        return operand->variable && operand->variable->reference && !operand->variable->is_array && !operand->offset;
     return operand->variable && operand->variable->reference == (is_texture ? PTX2SPV_TEXREF : PTX2SPV_SURFREF) &&
            !operand->variable->is_array && !operand->offset;
 }
@@ -341,7 +343,10 @@ static void build_query(struct ct_build *b, const struct ct_texture_access *acce
     else
         add_constant(b, &arguments, 0);
     call(b, &arguments, PTX_B32, &result, 1);
-    ct_build_result(b, result, PTX_B32);
+    if (access->is_type)
+        ct_build_result(b, ct_icmp_imm(&b->at, PTX_U32, PTX_NE, result, 0), PTX_PRED);
+    else
+        ct_build_result(b, result, PTX_B32);
 }
 
 /* ---- surfaces ---- */

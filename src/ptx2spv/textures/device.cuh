@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fetch.cu and tensor.cu share: the words of CUDA C++ without its headers, and conversions of halves. */
+/* What fetch.cu, tensor.cu and core/blocks/decode.cu share: the words of CUDA C++ without its headers, and conversions. */
 #define __device__ __attribute__((device))
 #define FUNCTION extern "C" __device__ __attribute__((weak, noinline))
 #define INLINE static inline __device__ __attribute__((always_inline))
@@ -34,4 +34,19 @@ INLINE u32 half_of_float(u32 word)
     const u32 special = rest > 0x7f800000 ? 0x7fff : 0x7c00;
 
     return sign | (rest < 0x38800000 ? tiny : rest < 0x47800000 ? normal : special);
+}
+
+/* v / (2^bits - 1), correctly rounded and without a division, which not every device has exactly: in binary the digits of v repeat behind
+ * the point. They are rotated until the first one is 1, so that 32 of them determine the result; the last bit stands for all that follow. */
+INLINE u32 fraction(u32 v, u32 bits)
+{
+    const u32 zeros = (u32)__builtin_clz(v) - (32 - bits);
+    const u32 u = (v << zeros | v >> (bits - zeros)) & ((1u << bits) - 1);
+    const u32 digits = bits == 8    ? u * 0x01010101
+                       : bits == 16 ? u * 0x00010001
+                       : bits == 10 ? u << 22 | u << 12 | u << 2 | u >> 8
+                       : bits == 7  ? u << 25 | u << 18 | u << 11 | u << 4 | u >> 3
+                                    : u << 17 | u << 2 | u >> 13;
+
+    return word_of((float)(digits | 1)) - ((32 + zeros) << 23);
 }

@@ -312,21 +312,6 @@ INLINE u32 weight_of(struct axis axis, u32 high)
     return high ? axis.weight : 256 - axis.weight;
 }
 
-/* v / (2^bits - 1), correctly rounded and without a division, which not every device has exactly: in binary the digits of v repeat behind
- * the point. They are rotated until the first one is 1, so that 32 of them determine the result; the last bit stands for all that follow. */
-INLINE u32 fraction(u32 v, u32 bits)
-{
-    const u32 zeros = (u32)__builtin_clz(v) - (32 - bits);
-    const u32 u = (v << zeros | v >> (bits - zeros)) & ((1u << bits) - 1);
-    const u32 digits = bits == 8    ? u * 0x01010101
-                       : bits == 16 ? u * 0x00010001
-                       : bits == 10 ? u << 22 | u << 12 | u << 2 | u >> 8
-                       : bits == 7  ? u << 25 | u << 18 | u << 11 | u << 4 | u >> 3
-                                    : u << 17 | u << 2 | u >> 13;
-
-    return word_of((float)(digits | 1)) - ((32 + zeros) << 23);
-}
-
 INLINE u32 normalize_word(u32 word, u32 texel)
 {
     const bool is_negative = (int)word < 0;
@@ -927,6 +912,9 @@ enum query {
     QUERY_NUM_MIPMAP_LEVELS,
     QUERY_NUM_SAMPLES,
     QUERY_MEMORY_LAYOUT,
+    QUERY_IS_TEXREF, /* istypep; as on NVIDIA's GPUs (asked on an H200) only references have a type */
+    QUERY_IS_SAMPLERREF,
+    QUERY_IS_SURFREF,
 };
 
 /* The enumerants of OpenCL, which PTX refers to: CL_SNORM_INT8 and following, by texel; CL_R, CL_RG, CL_RGBA by channels. */
@@ -997,6 +985,10 @@ FUNCTION u32 __cuttle_texture_query(u64 h, u32 query, u32 level)
         return levels;
     case QUERY_NUM_SAMPLES:
         return 1;
+    case QUERY_IS_TEXREF:
+        return (flags & (PTX2SPV_TEXTURE_REFERENCE | PTX2SPV_TEXTURE_SURFACE)) == PTX2SPV_TEXTURE_REFERENCE;
+    case QUERY_IS_SURFREF:
+        return (flags & PTX2SPV_TEXTURE_REFERENCE) && (flags & PTX2SPV_TEXTURE_SURFACE);
     default:
         return 0;
     }

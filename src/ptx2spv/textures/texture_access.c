@@ -14,8 +14,9 @@ static const struct ct_texture_geometry geometries[] = {
 static const char *const queries[] = {
     "width",         "height",      "depth",       "channel_data_type", "channel_order", "normalized_coords", "force_unnormalized_coords",
     "filter_mode",   "addr_mode_0", "addr_mode_1", "addr_mode_2",       "array_size",    "num_mipmap_levels", "num_samples",
-    "memory_layout",
+    "memory_layout", "texref",      "samplerref",  "surfref",
 };
+#define FIRST_TYPE 15 /* of istypep; those before it are queries of txq and suq */
 
 static const struct {
     const char *word;
@@ -53,11 +54,13 @@ static bool read_geometry(struct word word, struct ct_texture_access *out)
 static bool read_query(struct word word, struct ct_texture_access *out)
 {
     for (uint8_t i = 0; i < sizeof queries / sizeof *queries; i++) {
-        if (!is(word, queries[i]))
+        if (!is(word, queries[i]) || (i >= FIRST_TYPE) != out->is_type)
             continue;
         out->query = i;
         return true;
     }
+    if (out->is_type)
+        return false;
     if (is(word, "level"))
         out->has_level = true;
     return out->has_level || is(word, "b32");
@@ -140,8 +143,9 @@ static bool read_kind(enum ptx_opcode opcode, enum ct_texture_kind *out)
         enum ptx_opcode opcode;
         enum ct_texture_kind kind;
     } rows[] = {
-        {PTX_OP_TEX, CT_TEXTURE_BASE},  {PTX_OP_TLD4, CT_TEXTURE_GATHER}, {PTX_OP_TXQ, CT_TEXTURE_QUERY},    {PTX_OP_SUQ, CT_TEXTURE_QUERY},
-        {PTX_OP_SULD, CT_SURFACE_LOAD}, {PTX_OP_SUST, CT_SURFACE_STORE},  {PTX_OP_SURED, CT_SURFACE_REDUCE},
+        {PTX_OP_TEX, CT_TEXTURE_BASE},     {PTX_OP_TLD4, CT_TEXTURE_GATHER},   {PTX_OP_TXQ, CT_TEXTURE_QUERY},
+        {PTX_OP_SUQ, CT_TEXTURE_QUERY},    {PTX_OP_SULD, CT_SURFACE_LOAD},     {PTX_OP_SUST, CT_SURFACE_STORE},
+        {PTX_OP_SURED, CT_SURFACE_REDUCE}, {PTX_OP_ISTYPEP, CT_TEXTURE_QUERY},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -222,6 +226,7 @@ bool ct_texture_access_read(const struct ptx_instruction *insn, struct ct_textur
     *out = (struct ct_texture_access){0};
     if (!read_kind(insn->opcode, &out->kind))
         return false;
+    out->is_type = insn->opcode == PTX_OP_ISTYPEP;
     for (struct word word = (next_word(&text), next_word(&text)); word.length; word = next_word(&text))
         if (!(out->kind == CT_TEXTURE_QUERY ? read_query(word, out) : read_word(word, out)))
             return false;

@@ -11,7 +11,7 @@ enum ct_texture_kind {
     CT_TEXTURE_GRAD,   /* tex.grad */
     CT_TEXTURE_TEXEL,  /* tex and tex.level with integer coordinates */
     CT_TEXTURE_GATHER, /* tld4 */
-    CT_TEXTURE_QUERY,  /* txq, suq */
+    CT_TEXTURE_QUERY,  /* txq, suq, istypep */
     CT_SURFACE_LOAD,   /* suld.b */
     CT_SURFACE_STORE,  /* sust.b */
     CT_SURFACE_FORMAT, /* sust.p */
@@ -37,6 +37,7 @@ struct ct_texture_access {
     uint8_t boundary;                           /* surfaces: 0 trap, 1 clamp, 2 zero, as in fetch.cu */
     uint8_t query;                              /* as in fetch.cu */
     bool has_level;                             /* TEXEL, QUERY: of a level */
+    bool is_type;                               /* QUERY: istypep, whose result is a predicate */
     enum ptx_operation operation;               /* REDUCE */
 };
 
