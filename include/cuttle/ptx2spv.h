@@ -324,24 +324,32 @@ struct ptx2spv_texture_level {
     uint32_t width, height, depth;   /* at least 1 */
     uint32_t reserved;
 };
-struct ptx2spv_texture {            /* a record, of 1 KiB */
-    uint32_t generation;            /* 0: the object does not exist */
-    uint32_t texel;                 /* enum ptx2spv_texel */
-    uint32_t channels, texel_bytes; /* 1, 2 or 4; of all channels */
-    uint32_t flags;                 /* a set of enum ptx2spv_texture_flag */
-    uint32_t address[3];            /* enum ptx2spv_texture_address, for x, y and z */
-    uint32_t border[4];             /* the bits of the colour as kernels read it: floats, or integers of 32 bits */
-    float level_bias, min_level, max_level;
-    uint32_t n_levels;   /* at least 1 */
-    uint32_t dimensions; /* of a level: 1, 2 or 3 */
-    uint32_t max_anisotropy;
-    uint32_t base_level, base_weight;    /* the level of fetches without one, and the weight of the next level in units of 1/256 */
+struct ptx2spv_texture {                 /* a record, of 1 KiB; what is read together is in pieces of 16 bytes that are loaded at once */
+    uint32_t generation;                 /* 0: the object does not exist */
+    uint32_t row_bytes, height, depth;   /* of surfaces: of the texels of a row; of the level */
+    uint64_t texels;                     /* of surfaces: CUDA address */
+    uint32_t row_distance, slice_rows;   /* of surfaces: of rows that follow one another; between slices */
     uint64_t linear_texels;              /* of linear memory whose channels are words: the CUDA address again, */
     uint32_t linear_width, linear_bytes; /* the number of texels, and the size of one; 0: other textures */
-    uint32_t reserved[8];
+    uint32_t texel;                      /* enum ptx2spv_texel */
+    uint32_t channels, texel_bytes;      /* 1, 2 or 4; of all channels */
+    uint32_t flags;                      /* a set of enum ptx2spv_texture_flag */
+    uint32_t border[4];                  /* the bits of the colour as kernels read it: floats, or integers of 32 bits */
+    uint32_t address[3];                 /* enum ptx2spv_texture_address, for x, y and z */
+    uint32_t n_levels;                   /* at least 1 */
+    float level_bias, min_level, max_level;
+    uint32_t dimensions; /* of a level: 1, 2 or 3 */
+    uint32_t max_anisotropy;
+    uint32_t base_level, base_weight; /* the level of fetches without one, and the weight of the next level in units of 1/256 */
+    uint32_t reserved;
     struct ptx2spv_texture_level levels[PTX2SPV_TEXTURE_LEVELS];
     uint32_t padding[54];
 };
+
+/* Behind the addresses of a directory: for each descriptor of an image the reciprocals of the extents of its first level, x, y, z and 0, as floats. A
+ * device takes longer to tell the extents. */
+#define PTX2SPV_IMAGE_SCALES_OFFSET ((uint64_t)PTX2SPV_TEXTURE_CHUNKS * 8)
+#define PTX2SPV_IMAGE_SCALE_BYTES 16
 
 /* If the target has sampled_images an object may also be an image, and its handle says so. Kernels whose kernel_info.uses_images is 1 have
  * descriptor set 0, with one binding for each enum ptx2spv_image_shape: an array of PTX2SPV_IMAGE_DESCRIPTORS combined images and samplers of that

@@ -250,6 +250,8 @@ static CUresult make(struct ct_vk_image *image, const struct ct_image_request *r
         (r = request->memory == CT_IMAGE_OWN ? give_memory(image, request, dedicated_only) : ct_vk_image_init_tiling(image)) !=
             CUDA_SUCCESS)
         return r;
+    image->format = info.format;
+    image->has_other_views = info.flags & VK_IMAGE_CREATE_MUTABLE_FORMAT_BIT;
     if (request->import)
         ct_vk_name_imported_image(device->handle, image->handle);
     for (uint32_t i = 0; i < request->levels; i++)
@@ -266,6 +268,7 @@ CUresult ct_vk_image_create(struct ct_backend_device *device, const struct ct_im
 
     if (!image)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "image of %u levels", request->levels);
+    atomic_init(&image->references, 1);
     image->base.device = device;
     image->source = request->memory;
     image->width = request->width;
@@ -287,7 +290,7 @@ void ct_vk_image_destroy(struct ct_texel_image *base)
     struct ct_vk_image *image = (struct ct_vk_image *)base;
     struct ct_backend_device *device;
 
-    if (!image || ct_vk_device_is_given_up(base->device))
+    if (!image || ct_vk_device_is_given_up(base->device) || atomic_fetch_sub(&image->references, 1) > 1)
         return;
     device = base->device;
     if (image->handle)

@@ -16,7 +16,10 @@ struct ct_vk_level {
 
 struct ct_vk_image {
     struct ct_texel_image base;
+    atomic_uint references; /* of its owner, and of textures */
     VkImage handle;
+    VkFormat format;
+    bool has_other_views;   /* of formats of the same size */
     VkDeviceMemory memory;  /* VK_NULL_HANDLE if memory is bound later */
     uint64_t charged_bytes; /* counted in device->heap_used[heap] */
     uint32_t heap;
@@ -36,7 +39,7 @@ static inline uint32_t ct_vk_level_side(uint32_t side, uint32_t level)
 }
 
 CUresult ct_vk_image_create(struct ct_backend_device *device, const struct ct_image_request *request, struct ct_texel_image **out);
-void ct_vk_image_destroy(struct ct_texel_image *image);
+void ct_vk_image_destroy(struct ct_texel_image *image); /* releases a reference; NULL is a no-op */
 struct ct_memory *ct_vk_image_level(struct ct_texel_image *image, uint32_t level);
 enum ct_vk_image_origin {
     CT_VK_IMAGE_NEW,        /* its contents are undefined */

@@ -28,7 +28,8 @@
 struct ct_sampled {
     struct ct_backend_device *device; /* borrowed */
     struct ct_sampled *next;          /* in the list of retired ones */
-    VkImage image;
+    VkImage image;                    /* over texels in memory, or VK_NULL_HANDLE */
+    struct ct_vk_image *existing;     /* retained, or NULL */
     VkImageView view;
     enum ptx2spv_image_shape shape;
     uint32_t descriptor;
@@ -515,6 +516,8 @@ static void free_sampled(struct ct_sampled *sampled)
         device->vk.vkDestroyImageView(device->handle, sampled->view, NULL);
     if (sampled->image)
         device->vk.vkDestroyImage(device->handle, sampled->image, NULL);
+    if (sampled->existing)
+        ct_vk_image_destroy(&sampled->existing->base);
     free(sampled);
 }
 
@@ -661,6 +664,22 @@ static CUresult give_descriptor(struct ct_vk_textures *textures, struct ct_sampl
     return r;
 }
 
+/* A texture of an image that exists, and is in the general layout. */
+static CUresult view_existing(struct ct_sampled *sampled, const struct ct_sampled_request *request, VkFormat format)
+{
+    struct ct_backend_device *device = sampled->device;
+    struct ct_vk_image *image = (struct ct_vk_image *)request->image_or_null;
+    VkFormatProperties properties;
+
+    vkGetPhysicalDeviceFormatProperties(device->physical->handle, format, &properties);
+    if ((format != image->format && !image->has_other_views) || !(properties.optimalTilingFeatures & VK_FORMAT_FEATURE_SAMPLED_IMAGE_BIT) ||
+        (request->linear && !(properties.optimalTilingFeatures & VK_FORMAT_FEATURE_SAMPLED_IMAGE_FILTER_LINEAR_BIT)))
+        return REFUSE("%s does not read an image of VkFormat %d as %d", device->info->name, (int)image->format, (int)format);
+    atomic_fetch_add(&image->references, 1);
+    sampled->existing = image;
+    return create_view(device, image->handle, format, request, &sampled->view);
+}
+
 static CUresult make(struct ct_sampled *sampled, struct ct_vk_textures *textures, const struct ct_sampled_request *request)
 {
     const VkFormat format = format_of_request(request);
@@ -668,6 +687,8 @@ static CUresult make(struct ct_sampled *sampled, struct ct_vk_textures *textures
 
     if (format == VK_FORMAT_UNDEFINED)
         return REFUSE("no images have texels of type %d", (int)request->texel);
+    if (request->image_or_null)
+        return (r = view_existing(sampled, request, format)) == CUDA_SUCCESS ? give_descriptor(textures, sampled, request) : r;
     if ((r = create_image(sampled, request, format)) != CUDA_SUCCESS ||
         (r = create_view(sampled->device, sampled->image, format, request, &sampled->view)) != CUDA_SUCCESS ||
         (r = to_general_layout(textures, sampled)) != CUDA_SUCCESS)

@@ -28,9 +28,6 @@ static const struct row {
 #include "block_sums.def"
 };
 
-static const CUDA_TEXTURE_DESC point = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP},
-                                        .filterMode = CU_TR_FILTER_MODE_POINT};
-
 /* ---- blocks ---- */
 
 /* The mode and the partition of BC6H and BC7 take all values; reserved modes, too. */

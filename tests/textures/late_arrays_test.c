@@ -6,9 +6,6 @@
 
 #define SIDE 256u
 
-static const CUDA_TEXTURE_DESC point = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP},
-                                        .filterMode = CU_TR_FILTER_MODE_POINT};
-
 static void need(CUdevice_attribute attribute)
 {
     int value = 0;
@@ -51,16 +48,6 @@ static CUarrayMapInfo request_for(CUarray array, CUmemGenericAllocationHandle me
     return info;
 }
 
-static CUtexObject texture_of(CUarray array)
-{
-    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
-    CUtexObject object;
-
-    resource.res.array.hArray = array;
-    ok(cuTexObjectCreate(&object, &resource, &point, NULL));
-    return object;
-}
-
 static void write_row(CUarray array, const void *from, size_t bytes)
 {
     const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
@@ -92,7 +79,7 @@ static CUtexObject make_plain(CUarray *out)
 
     ok(cuArray3DCreate(out, &desc));
     write_row(*out, &value, sizeof value);
-    return texture_of(*out);
+    return point_texture_of(*out);
 }
 
 /* The memory is mapped, unmapped, and other memory is mapped, while the object exists. */
@@ -112,7 +99,7 @@ static void deferred_arrays_are_read(void **state)
     plain = make_plain(&plain_array);
     for (size_t i = 0; i < 2; i++) {
         CUarray array = make_array(cases[i].format, cases[i].channels, CUDA_ARRAY3D_DEFERRED_MAPPING);
-        const CUtexObject object = texture_of(array);
+        const CUtexObject object = point_texture_of(array);
         CUDA_ARRAY_MEMORY_REQUIREMENTS needed;
         CUarrayMapInfo unmap = request_for(array, 0);
 
@@ -165,7 +152,7 @@ static void sparse_blocks_are_read(void **state)
     unmap = map;
     unmap.memOperationType = CU_MEM_OPERATION_TYPE_UNMAP;
     unmap.memHandle.memHandle = 0;
-    object = texture_of(array);
+    object = point_texture_of(array);
     ok(cuMemMapArrayAsync(&map, 1, NULL));
     write_row(array, white, sizeof white);
     expect_first(object, 1.0f);

@@ -26,9 +26,6 @@ static const struct row {
     {CU_AD_FORMAT_YUV444_16bit_SemiPlanar, CU_AD_FORMAT_UNSIGNED_INT16, 2, 2, 1, 1},
 };
 
-static const CUDA_TEXTURE_DESC point = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP},
-                                        .filterMode = CU_TR_FILTER_MODE_POINT};
-
 static CUarray make_array(CUarray_format format)
 {
     const CUDA_ARRAY3D_DESCRIPTOR desc = {WIDTH, HEIGHT, 0, format, 3, VIDEO};

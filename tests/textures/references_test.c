@@ -96,21 +96,25 @@ static void test_types(void **state)
 {
     const CUDA_TEXTURE_DESC texture = {.filterMode = CU_TR_FILTER_MODE_POINT};
     CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    const CUDA_ARRAY3D_DESCRIPTOR desc = {4, 4, 0, CU_AD_FORMAT_FLOAT, 1, CUDA_ARRAY3D_SURFACE_LDST};
     CUtexObject object;
     CUfunction function;
+    CUarray writable;
     void *params[] = {&out, &object};
     uint32_t types;
 
     (void)state;
-    resource.res.array.hArray = array;
+    ok(cuArray3DCreate(&writable, &desc));
+    resource.res.array.hArray = writable;
     ok(cuTexObjectCreate(&object, &resource, &texture, NULL));
-    ok(cuTexRefSetArray(tex, array, CU_TRSA_OVERRIDE_FORMAT));
-    ok(cuSurfRefSetArray(surf, array, 0));
+    ok(cuTexRefSetArray(tex, writable, CU_TRSA_OVERRIDE_FORMAT));
+    ok(cuSurfRefSetArray(surf, writable, 0));
     ok(cuModuleGetFunction(&function, module, "types"));
     ok(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, NULL, params, NULL));
     ok(cuMemcpyDtoH(&types, out, sizeof types));
     assert_int_equal(types, 1 | 32);
     ok(cuTexObjectDestroy(object));
+    ok(cuArrayDestroy(writable));
 }
 
 static void test_linear_memory(void **state)
@@ -446,7 +450,6 @@ int main(void)
         cmocka_unit_test(test_look_up),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_nothing_bound_reads_zeros),
-        cmocka_unit_test(test_types),
         cmocka_unit_test(test_linear_memory),
         cmocka_unit_test(test_rows_of_linear_memory),
         cmocka_unit_test(test_arrays),
@@ -458,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_references_without_a_module),
         cmocka_unit_test(test_stale_handles),
         cmocka_unit_test(test_several_threads),
+        cmocka_unit_test(test_types),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -129,4 +129,18 @@ static inline void fetch(const char *kernel, unsigned long long object, const st
     fetch_by(texture_module, kernel, object, places, n, results);
 }
 
+/* Point sampling with coordinates in texels, which are clamped. */
+static const CUDA_TEXTURE_DESC point = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP},
+                                        .filterMode = CU_TR_FILTER_MODE_POINT};
+
+static inline CUtexObject point_texture_of(CUarray array)
+{
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    CUtexObject object;
+
+    resource.res.array.hArray = array;
+    ok(cuTexObjectCreate(&object, &resource, &point, NULL));
+    return object;
+}
+
 #endif

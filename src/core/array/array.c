@@ -15,6 +15,7 @@
 #include "array_mirror.h"
 #include "array_mirrors.h"
 #include "array_planes.h"
+#include "array_tiled.h"
 #include "core/base/log.h"
 
 #define CT_CHANNEL "memory"
@@ -26,6 +27,7 @@ static void free_copies(struct ct_array_group *group)
 {
     ct_array_mirror_free(group);
     ct_array_decoded_free(group);
+    ct_array_tiled_free(group);
 }
 
 static void link_group(struct ct_array_group *group)

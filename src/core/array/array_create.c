@@ -26,6 +26,7 @@ static void free_group(struct ct_object *object)
     ct_backing_destroy(context, &group->backing);
     if (group->free_copies)
         group->free_copies(group);
+    ct_place_changes_finish(&group->changes);
     ct_object_release(&context->object);
     ct_array_layers_free(group);
     free(group);
@@ -59,6 +60,7 @@ CUresult ct_array_group_make(struct ct_context *context, const struct ct_array_s
     ct_object_init(&group->object, CT_OBJECT_MIPMAPPED_ARRAY, free_group);
     ct_object_retain(&context->object);
     group->context = context;
+    ct_place_changes_init(&group->changes, context);
     group->n_levels = shape->levels;
     for (unsigned i = 0; i < group->n_levels; i++)
         init_level(group, shape, i);
@@ -123,6 +125,7 @@ static CUresult make_plain(struct ct_array_group *group)
         struct ct_place *base = &group->levels[i].base;
 
         base->memory = group->backing.memory;
+        base->changes_or_null = group->context->device->info.target.sampled_images ? &group->changes : NULL;
         base->host = group->backing.host ? (char *)group->backing.host + base->offset : NULL;
     }
     return r;

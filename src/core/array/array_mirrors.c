@@ -16,7 +16,7 @@
 struct ct_array_mirrors {
     struct ct_exclusive use;
     struct ct_event *last; /* the last launch that used mirrors */
-    atomic_int n;          /* mirrors and decoded arrays that exist */
+    atomic_int n;          /* copies that exist */
     uint64_t tables;       /* a struct ct_block_tables */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a context has for arrays with copies that launches bring up to date: mirrors (array_mirror.h) and decoded arrays (array_decoded.h). */
+/* What a context has for arrays with copies that launches bring up to date: mirrors (array_mirror.h), decoded arrays (array_decoded.h)
+ * and images (array_tiled.h). */
 #ifndef CT_CORE_ARRAY_MIRRORS_H
 #define CT_CORE_ARRAY_MIRRORS_H
 

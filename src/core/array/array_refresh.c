@@ -5,9 +5,15 @@
 #include "array_group.h"
 #include "array_mirror.h"
 #include "array_mirrors.h"
+#include "array_tiled.h"
 #include "array_tiles.h"
 
-/* The n-th array of the context that has a mirror or is decoded, retained; NULL: there are no more. If arrays are created or destroyed meanwhile the caller may
+static bool has_copies(struct ct_array_group *group)
+{
+    return atomic_load(&group->mirror) || atomic_load(&group->decoded) || atomic_load(&group->tiled);
+}
+
+/* The n-th array of the context that has copies, retained; NULL: there are no more. If arrays are created or destroyed meanwhile the caller may
  * see one twice, or miss one that no launch of its own can use yet. */
 static struct ct_array_group *find_group_or_null(struct ct_context *context, unsigned n)
 {
@@ -15,7 +21,7 @@ static struct ct_array_group *find_group_or_null(struct ct_context *context, uns
 
     ct_mutex_lock(&context->lock);
     for (group = context->arrays; group; group = group->next)
-        if ((atomic_load(&group->mirror) || atomic_load(&group->decoded)) && !n--)
+        if (has_copies(group) && !n--)
             break;
     if (group)
         ct_object_retain(&group->object);
@@ -23,13 +29,15 @@ static struct ct_array_group *find_group_or_null(struct ct_context *context, uns
     return group;
 }
 
-static CUresult refresh(struct ct_stream *stream, const struct ct_array_group *group, enum ct_mirror_use use)
+static CUresult refresh(struct ct_stream *stream, struct ct_array_group *group, enum ct_mirror_use use)
 {
     bool is_accessible = true;
     CUresult r = group->tiles ? ct_array_tiles_await(group->tiles, stream, &is_accessible) : CUDA_SUCCESS;
 
     if (r == CUDA_SUCCESS && is_accessible && (r = ct_array_mirror_copy(stream, group, use)) == CUDA_SUCCESS && use == CT_MIRROR_READ)
         r = ct_array_decode(stream, group);
+    if (r == CUDA_SUCCESS && use == CT_MIRROR_READ)
+        r = ct_array_tiled_refresh(stream, group);
     return r;
 }
 

@@ -11,6 +11,7 @@
 #include "copy_kernel.h"
 #include "copy_pieces.h"
 #include "copy_record.h"
+#include "place_changes.h"
 
 #define CT_CHANNEL "copy"
 
@@ -213,7 +214,10 @@ CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command 
     plan = ct_copy_plan(&facts);
     if (plan.drains)
         r = ct_stream_drain(stream);
-    return r == CUDA_SUCCESS ? carry_out(stream, copy, &plan) : r;
+    r = r == CUDA_SUCCESS ? carry_out(stream, copy, &plan) : r;
+    if (copy->dst.changes_or_null)
+        ct_place_changes_note(copy->dst.changes_or_null, stream);
+    return r;
 }
 
 bool ct_copy_is_direct(const struct ct_copy_command *command, struct ct_copy *out)

@@ -87,13 +87,19 @@ static bool finish(const struct ct_stream *stream, unsigned first, uint64_t bits
     return true;
 }
 
+/* Somebody has to know of each write to the destination, but nobody hears of launches that are recorded once and executed often. */
+static bool copy_is_watched(const struct ct_copy_command *command)
+{
+    return command->copy.dst.changes_or_null;
+}
+
 bool ct_memory_kernels_copy(const struct ct_stream *stream, const struct ct_copy_command *command, struct ct_memory_launch *out)
 {
     struct ct_copy copy;
     uint64_t dst, src;
 
-    if (!ct_copy_is_direct(command, &copy) || !(dst = address_of(stream, &copy.dst)) || !(src = address_of(stream, &copy.src)) ||
-        is_too_large(stream, ct_copy_bytes(&copy)))
+    if (copy_is_watched(command) || !ct_copy_is_direct(command, &copy) || !(dst = address_of(stream, &copy.dst)) ||
+        !(src = address_of(stream, &copy.src)) || is_too_large(stream, ct_copy_bytes(&copy)))
         return false;
     if (copy.rows == 1)
         copy.dst_pitch = copy.src_pitch = 0;

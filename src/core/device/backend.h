@@ -265,6 +265,8 @@ struct ct_sampled_layout {
     } levels[PTX2SPV_TEXTURE_LEVELS];
 };
 struct ct_sampled_request {
+    struct ct_texel_image
+        *image_or_null;       /* one that images->create has made; it may be destroyed before the texture. NULL: texels in `memory` */
     struct ct_memory *memory; /* without texels */
     uint64_t offset;          /* in the memory, in bytes: where the image that `layout` describes begins */
     struct ct_sampled_extent extent;

@@ -7,6 +7,7 @@
 #include "texture_image.h"
 
 #include "core/array/array_group.h"
+#include "core/array/array_tiled.h"
 #include "core/backing/address_uses.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
@@ -163,6 +164,26 @@ static CUresult make(struct ct_context *context, const struct ptx2spv_texture *r
     return r;
 }
 
+static void set_layers(const struct ct_array *levels, const CUDA_RESOURCE_VIEW_DESC *view_or_null, const struct ptx2spv_texture *record,
+                       struct ct_sampled_request *request)
+{
+    const bool has_layers = levels->desc.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
+
+    request->first_layer = has_layers && view_or_null ? view_or_null->firstLayer : 0;
+    request->n_layers = has_layers ? record->levels[0].depth : 1;
+}
+
+/* The image with the device's own tiling has all levels of the array. */
+static CUresult make_tiled(struct ct_context *context, const struct ct_array *levels, const struct ptx2spv_texture *record,
+                           const struct ct_sampled_request *request, struct ct_texture *object)
+{
+    struct ct_sampled_request tiled = *request;
+    CUresult r = ct_array_tiled(levels, &tiled.image_or_null);
+
+    tiled.first_level += (uint32_t)(levels - levels->group->levels);
+    return r == CUDA_SUCCESS ? make(context, record, &tiled, object) : r;
+}
+
 /* From the first of the levels on that the texture reads. */
 static CUresult make_over_read_levels(struct ct_context *context, const struct ct_array *levels, unsigned n_levels,
                                       const CUDA_RESOURCE_VIEW_DESC *view_or_null, const struct ptx2spv_texture *record,
@@ -175,20 +196,20 @@ static CUresult make_over_read_levels(struct ct_context *context, const struct c
         .first_level = view_or_null ? view_or_null->firstMipmapLevel : 0,
         .n_levels = record->n_levels,
     };
+    CUresult r;
 
     if (levels->group->image) /* whose mirror has another layout */
         return CUDA_ERROR_NOT_SUPPORTED;
+    set_layers(levels, view_or_null, record, &request);
+    if (ct_array_prefers_tiled(levels) && make_tiled(context, levels, record, &request, object) == CUDA_SUCCESS)
+        return CUDA_SUCCESS;
     for (unsigned i = 0; i < n_levels; i++) {
         request.layout.levels[i].offset = levels[i].base.offset - levels->base.offset;
         request.layout.levels[i].row_bytes = levels[i].texels.row_bytes;
         request.layout.levels[i].slice_bytes = levels[i].texels.slice_bytes;
     }
-    request.n_layers = 1;
-    if (request.extent.shape == PTX2SPV_IMAGE_LAYERS) {
-        request.first_layer = view_or_null ? view_or_null->firstLayer : 0;
-        request.n_layers = record->levels[0].depth;
-    }
-    return make(context, record, &request, object);
+    r = make(context, record, &request, object);
+    return r == CUDA_SUCCESS ? r : make_tiled(context, levels, record, &request, object);
 }
 
 static CUresult make_over_levels(struct ct_context *context, const struct ct_array *of_array, unsigned n_levels,

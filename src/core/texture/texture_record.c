@@ -257,6 +257,18 @@ CUresult ct_texture_record_resource(struct ct_context *context, const CUDA_RESOU
     }
 }
 
+static void set_surface(struct ptx2spv_texture *out)
+{
+    const struct ptx2spv_texture_level *level = &out->levels[0];
+
+    out->texels = level->texels;
+    out->row_distance = (uint32_t)level->row_bytes;
+    out->slice_rows = (uint32_t)(level->slice_bytes / level->row_bytes);
+    out->row_bytes = level->width * out->texel_bytes;
+    out->height = level->height;
+    out->depth = level->depth;
+}
+
 CUresult ct_texture_record_surface(struct ct_context *context, const CUDA_RESOURCE_DESC *resource, struct ptx2spv_texture *out)
 {
     struct ct_array *array;
@@ -265,7 +277,10 @@ CUresult ct_texture_record_surface(struct ct_context *context, const CUDA_RESOUR
     *out = (struct ptx2spv_texture){0};
     if (r != CUDA_SUCCESS || (r = ct_array_lookup(resource->res.array.hArray, &array)) != CUDA_SUCCESS)
         return r;
-    r = set_levels(context, array, 1, CT_MIRROR_WRITE, out);
+    if ((r = set_levels(context, array, 1, CT_MIRROR_WRITE, out)) == CUDA_SUCCESS) {
+        ct_place_changes_unsettle(&array->group->changes);
+        set_surface(out);
+    }
     ct_array_release(array);
     return r;
 }

@@ -17,6 +17,8 @@
 #define TABLE_ALIGN 256
 #define RECORDS_MAX (PTX2SPV_TEXTURE_CHUNKS * PTX2SPV_TEXTURE_CHUNK_RECORDS)
 #define NO_SLOT UINT32_MAX
+#define DIRECTORY_BYTES (PTX2SPV_IMAGE_SCALES_OFFSET + (uint64_t)PTX2SPV_IMAGE_DESCRIPTORS * PTX2SPV_IMAGE_SCALE_BYTES)
+#define CHUNK_BYTES ((uint64_t)PTX2SPV_TEXTURE_CHUNK_RECORDS * sizeof(struct ptx2spv_texture))
 
 enum slot_state { SLOT_FREE, SLOT_OWNED /* by a thread that creates or destroys the object */, SLOT_LIVE };
 
@@ -76,7 +78,7 @@ static CUresult create(struct ct_context *context, struct ct_texture_table **out
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the table of texture objects");
     ct_mutex_init(&table->lock, CT_RANK_TEXTURES);
     table->first_free = NO_SLOT;
-    r = alloc_zeros(context, PTX2SPV_TEXTURE_CHUNKS * sizeof(uint64_t), &table->directory);
+    r = alloc_zeros(context, DIRECTORY_BYTES, &table->directory);
     if (r == CUDA_SUCCESS)
         *out = table;
     else
@@ -187,7 +189,7 @@ static CUresult find_chunk(struct ct_context *context, struct ct_texture_table *
     chunk = table->chunks[number];
     ct_mutex_unlock(&table->lock);
     if (!chunk) {
-        r = alloc_zeros(context, (uint64_t)PTX2SPV_TEXTURE_CHUNK_RECORDS * sizeof(struct ptx2spv_texture), &made);
+        r = alloc_zeros(context, CHUNK_BYTES, &made);
         if (r != CUDA_SUCCESS)
             return r;
         ct_mutex_lock(&table->lock);
@@ -216,6 +218,19 @@ static CUresult write_record(struct ct_context *context, struct ct_texture_table
 
 /* ---- objects ---- */
 
+/* Descriptors are used again only when no kernel that has used one can still run. */
+static CUresult write_scale(struct ct_context *context, const struct ct_texture_table *table, uint32_t image_bits,
+                            const struct ptx2spv_texture_level *level)
+{
+    const uint32_t descriptor = image_bits >> PTX2SPV_IMAGE_DESCRIPTOR_SHIFT & (PTX2SPV_IMAGE_DESCRIPTORS - 1);
+    const float scale[] = {1.0f / (float)level->width, 1.0f / (float)level->height, 1.0f / (float)level->depth, 0};
+
+    _Static_assert(sizeof scale == PTX2SPV_IMAGE_SCALE_BYTES, "as kernels read it");
+    return image_bits
+               ? ct_copy_to_device(context, table->directory + PTX2SPV_IMAGE_SCALES_OFFSET + descriptor * sizeof scale, scale, sizeof scale)
+               : CUDA_SUCCESS;
+}
+
 CUresult ct_texture_publish(struct ct_context *context, const struct ct_texture *texture, const struct ptx2spv_texture *record,
                             unsigned long long *out_handle)
 {
@@ -225,6 +240,7 @@ CUresult ct_texture_publish(struct ct_context *context, const struct ct_texture 
     CUresult r;
 
     if ((r = find_table(context, &table)) != CUDA_SUCCESS ||
+        (r = write_scale(context, table, texture->image_bits, &record->levels[0])) != CUDA_SUCCESS ||
         (r = take_slot(table, texture->image_bits, &index, &written.generation)) != CUDA_SUCCESS)
         return r;
     if ((r = write_record(context, table, index, &written, sizeof written)) != CUDA_SUCCESS) {

@@ -105,14 +105,6 @@ static ct_value float_of(struct ct_build *b, ct_value integer)
     return insn->results[0] = ct_value_create(b->fn, CT_W_32);
 }
 
-static ct_value divided(struct ct_build *b, ct_value x, ct_value y)
-{
-    const ct_value quotient = ct_op2(&b->at, CT_OP_FDIV, PTX_F32, x, y);
-
-    b->at.block->last->approx = true;
-    return quotient;
-}
-
 static void get_size(struct ct_build *b, const struct ct_image_fetch *fetch, ct_value number, ct_value *out)
 {
     struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_IMAGESIZE, channel_type(fetch->access), 3, 1);
@@ -148,7 +140,7 @@ static void find_face(struct ct_build *b, const struct ct_image_fetch *fetch, ct
     const bool is_layered = fetch->access->geometry->layered;
     ct_value found[4], size[3], layer;
 
-    ct_build_function_call(b, fetch->find_face, fetch->arguments + 1 + is_layered, 3, PTX_B32, found, 4);
+    ct_build_function_call(b, fetch->function, fetch->arguments + 1 + is_layered, 3, PTX_B32, found, 4);
     layer = found[0];
     if (is_layered) {
         get_size(b, fetch, number, size);
@@ -168,8 +160,8 @@ static void normalize(struct ct_build *b, const struct ct_image_fetch *fetch, ct
     const ct_value use = use_of(b, generation), half = ct_const32(&b->at, HALF);
     const ct_value is_point = ct_equals(&b->at, use, PTX2SPV_IMAGE_POINT_TEXELS);
     const ct_value has_texels = ct_icmp_imm(&b->at, PTX_U32, PTX_GE, use, PTX2SPV_IMAGE_POINT_TEXELS);
-    struct ct_block *scale = ct_build_block(b), *after = ct_build_block(b);
-    ct_value *const places[] = {&place->x, &place->y, &place->z}, size[3];
+    struct ct_block *in_texels = ct_build_block(b), *after = ct_build_block(b);
+    ct_value *const places[] = {&place->x, &place->y, &place->z}, scale[4];
     const unsigned n = geometry_of(fetch->access)->axes;
 
     for (unsigned i = 0; i < n; i++) {
@@ -178,14 +170,14 @@ static void normalize(struct ct_build *b, const struct ct_image_fetch *fetch, ct
         ct_assign(&b->at, variable, *places[i]);
         *places[i] = variable;
     }
-    ct_build_branch(b, has_texels, scale, after);
-    ct_build_enter(b, scale);
-    get_size(b, fetch, number, size);
+    ct_build_branch(b, has_texels, in_texels, after);
+    ct_build_enter(b, in_texels);
+    ct_build_function_call(b, fetch->function, &number, 1, PTX_B32, scale, 4);
     for (unsigned i = 0; i < n; i++) {
         const ct_value whole = ct_op1(&b->at, CT_OP_FFLOOR, PTX_F32, *places[i]);
         const ct_value at = ct_select(&b->at, is_point, ct_op2(&b->at, CT_OP_FADD, PTX_F32, whole, half), *places[i]);
 
-        ct_assign(&b->at, *places[i], divided(b, at, float_of(b, size[i])));
+        ct_assign(&b->at, *places[i], ct_op2(&b->at, CT_OP_FMUL, PTX_F32, at, scale[i]));
     }
     ct_build_jump(b, after);
     ct_build_enter(b, after);

@@ -8,7 +8,7 @@
 
 struct ct_image_fetch {
     const struct ct_texture_access *access; /* BASE, LEVEL or GRAD */
-    struct ptx_function *find_face;         /* of cubes: __cuttle_tex_face of fetch.cu */
+    struct ptx_function *function;          /* that of ct_texture_image_function_or_null, or NULL */
     const ct_value *arguments; /* of the function that fetches by generated code: the handle, the layer, coordinates, and so on */
     const ct_value *channels;  /* the four results, which are assigned */
 };

@@ -158,7 +158,7 @@ static unsigned mode_operands(const struct ct_texture_access *access)
 /* The number of operands without those that ct_texture_declare_functions has appended. */
 static unsigned first_callee(const struct ct_build *b, const struct ct_texture_access *access)
 {
-    return b->insn->n_operands - 1 - ct_texture_has_halves(access) - ct_texture_has_faces(access);
+    return b->insn->n_operands - 1 - ct_texture_has_halves(access) - (ct_texture_image_function_or_null(access) != NULL);
 }
 
 /* A value to compare with depths follows the offset, or stands alone as a scalar. It only has an effect on textures of depths (measured on
@@ -290,11 +290,11 @@ static void write_channels(struct ct_build *b, const struct ct_texture_access *a
 static void sample_or_call(struct ct_build *b, const struct ct_texture_access *access, const struct arguments *arguments,
                            ct_value *channels)
 {
-    const struct ct_image_fetch fetch = {.access = access,
-                                         .find_face =
-                                             ct_texture_has_faces(access) ? b->insn->operands[b->insn->n_operands - 2].function : NULL,
-                                         .arguments = arguments->values,
-                                         .channels = channels};
+    const struct ct_image_fetch fetch = {
+        .access = access,
+        .function = ct_texture_image_function_or_null(access) ? b->insn->operands[b->insn->n_operands - 2].function : NULL,
+        .arguments = arguments->values,
+        .channels = channels};
     struct ct_block *code = ct_build_block(b), *after = ct_build_block(b);
     ct_value fetched[4];
 

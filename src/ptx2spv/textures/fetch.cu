@@ -39,18 +39,25 @@ INLINE u64 read64(u64 address)
 #define LEVEL32(level, member) read32((level) + offsetof(struct ptx2spv_texture_level, member))
 #define LEVEL64(level, member) read64((level) + offsetof(struct ptx2spv_texture_level, member))
 
-/* The record of a handle; 0 if there is no such object. */
-INLINE u64 find(u64 handle)
+/* Where the record of a handle would be; 0 if no handle is like this one. */
+INLINE u64 record_of(u64 handle)
 {
     const u32 number = (u32)handle - 1;
-    u64 directory, chunk, record;
+    u64 directory, chunk;
 
     asm("ld.global.nc.u64 %0, [__cuttle_textures];" : "=l"(directory));
     if (!directory || !(handle >> 32) || number >= PTX2SPV_TEXTURE_CHUNKS * PTX2SPV_TEXTURE_CHUNK_RECORDS)
         return 0;
     chunk = read64(directory + 8 * (number / PTX2SPV_TEXTURE_CHUNK_RECORDS));
-    record = chunk + (u64)sizeof(struct ptx2spv_texture) * (number % PTX2SPV_TEXTURE_CHUNK_RECORDS);
-    return chunk && MEMBER32(record, generation) == (u32)(handle >> 32) ? record : 0;
+    return chunk ? chunk + (u64)sizeof(struct ptx2spv_texture) * (number % PTX2SPV_TEXTURE_CHUNK_RECORDS) : 0;
+}
+
+/* The record of a handle; 0 if there is no such object. */
+INLINE u64 find(u64 handle)
+{
+    const u64 record = record_of(handle);
+
+    return record && MEMBER32(record, generation) == (u32)(handle >> 32) ? record : 0;
 }
 
 INLINE u64 level_of(u64 record, u32 level)
@@ -181,11 +188,12 @@ INLINE struct axis place(float x, int offset, u32 size, u32 mode, bool is_scaled
     struct axis axis;
     int position;
 
-    x = offset ? x + (float)offset * (is_scaled ? 1.0f : reciprocal((float)size)) : x; /* constants, in most kernels 0 */
+    x = offset && !is_scaled ? x + (float)offset * reciprocal((float)size) : x; /* constants, in most kernels 0 */
     x = is_scaled ? x : scale(x, size, mode);
     x = x == x ? x : 0.0f; /* not a number is 0, as on NVIDIA's GPUs; so is an infinite coordinate that is folded */
-    x = __builtin_fminf(__builtin_fmaxf(x, -2.0f), (float)size + 2.0f); /* conversions to integers must not overflow */
+    x = __builtin_fminf(__builtin_fmaxf(x, -10.0f), (float)size + 10.0f); /* conversions to integers must not overflow */
     position = linear ? (int)floor_of(x * 256.0f - 127.5f) : (int)floor_of(x) * 256;
+    position += is_scaled ? 256 * offset : 0; /* the sum of floats would be rounded */
     axis.weight = (u32)position & 255;
     axis.low = index_of(position >> 8, size, mode);
     axis.high = index_of((position >> 8) + 1, size, mode);
@@ -821,29 +829,40 @@ INLINE int limit(int i, int last)
     return i < 0 ? 0 : i > last ? last : i;
 }
 
-/* The address of `bytes` at byte x of a row; 0 if there are none. */
-INLINE u64 surface_address(u64 record, int x, int y, int z, u32 bytes, u32 boundary)
+/* The address of `bytes` at byte x of a row of an object; 0 if there are none. A plane has no other slices, so its z is not looked at. */
+INLINE u64 surface_address(u64 handle, int x, int y, int z, u32 bytes, u32 boundary, bool is_plane)
 {
-    const u64 level = level_of(record, 0);
-    const int row = (int)(LEVEL32(level, width) * MEMBER32(record, texel_bytes)), last_x = row - (int)bytes;
-    const int last_y = (int)LEVEL32(level, height) - 1, last_z = (int)LEVEL32(level, depth) - 1;
-    const bool inside = x >= 0 && x <= last_x && y >= 0 && y <= last_y && z >= 0 && z <= last_z;
+    const u64 record = record_of(handle);
 
-    if (!inside && boundary == BOUNDARY_TRAP)
-        asm volatile("trap;");
-    if (last_x < 0 || (!inside && boundary != BOUNDARY_CLAMP))
+    if (!record)
         return 0;
-    x = limit(x, last_x) & -(int)bytes;
-    y = limit(y, last_y);
-    z = z < 0 && MEMBER32(record, flags) & (PTX2SPV_TEXTURE_LAYERED | PTX2SPV_TEXTURE_CUBE) ? last_z : limit(z, last_z); /* unsigned layers */
-    return LEVEL64(level, texels) + (u64)z * LEVEL64(level, slice_bytes) + (u64)y * LEVEL64(level, row_bytes) + (u64)x;
+    const struct words head = read_words(record), place = read_words(record + offsetof(struct ptx2spv_texture, texels));
+    const int last_x = (int)(head.v[1] - bytes), last_y = (int)head.v[2] - 1, last_z = (int)head.v[3] - 1;
+
+    if (head.v[0] != (u32)(handle >> 32)) /* the generation */
+        return 0;
+    if (x < 0 || x > last_x || (u32)y > (u32)last_y || (!is_plane && (u32)z > (u32)last_z)) {
+        if (boundary == BOUNDARY_TRAP)
+            asm volatile("trap;");
+        if (last_x < 0 || boundary != BOUNDARY_CLAMP)
+            return 0;
+        x = limit(x, last_x);
+        y = limit(y, last_y);
+        z = z < 0 && MEMBER32(record, flags) & (PTX2SPV_TEXTURE_LAYERED | PTX2SPV_TEXTURE_CUBE) ? last_z : limit(z, last_z); /* unsigned layers */
+    }
+    const u64 texels = (place.v[0] | (u64)place.v[1] << 32) + (u64)(u32)y * place.v[2] + ((u32)x & -bytes);
+
+    return is_plane ? texels : texels + (u64)(u32)z * place.v[3] * place.v[2];
 }
 
-FUNCTION u64 __cuttle_surface(u64 h, int x, int y, int z, u32 bytes, u32 boundary)
+FUNCTION u64 __cuttle_surface_plane(u64 h, int x, int y, int z, u32 bytes, u32 boundary)
 {
-    const u64 record = find(h);
+    return surface_address(h, x, y, z, bytes, boundary, true);
+}
 
-    return record ? surface_address(record, x, y, z, bytes, boundary) : 0;
+FUNCTION u64 __cuttle_surface_slices(u64 h, int x, int y, int z, u32 bytes, u32 boundary)
+{
+    return surface_address(h, x, y, z, bytes, boundary, false);
 }
 
 /* A component of sust.p as a channel: floats become halves or normalized integers, integers are cut off. */
@@ -869,7 +888,7 @@ FUNCTION void __cuttle_surface_store(u64 h, int x, int y, int z, u32 boundary, u
         return;
     const u32 texel = MEMBER32(record, texel), bytes = MEMBER32(record, texel_bytes), channels = MEMBER32(record, channels);
     const float one = MEMBER32(record, flags) & PTX2SPV_TEXTURE_NORMALIZED_VALUES ? one_of(texel) : 0.0f;
-    const u64 at = surface_address(record, x * (int)bytes, y, z, bytes, boundary);
+    const u64 at = surface_address(h, x * (int)bytes, y, z, bytes, boundary, false);
     const u32 each = bytes / channels;
 
     if (texel == PTX2SPV_TEXEL_U10 && at) {
@@ -994,7 +1013,7 @@ FUNCTION u32 __cuttle_texture_query(u64 h, u32 query, u32 level)
     }
 }
 
-/* ---- cubes that are images ---- */
+/* ---- images ---- */
 
 /* The face that a direction points to, and the coordinates there. */
 FUNCTION struct words __cuttle_tex_face(float x, float y, float z)
@@ -1003,4 +1022,13 @@ FUNCTION struct words __cuttle_tex_face(float x, float y, float z)
     const u32 face = find_face(&at);
 
     return {{face, word_of(at.x), word_of(at.y), 0}};
+}
+
+/* The reciprocals of the extents of the image of a descriptor, which coordinates in texels are multiplied by. */
+FUNCTION struct words __cuttle_tex_scale(u32 descriptor)
+{
+    u64 directory;
+
+    asm("ld.global.nc.u64 %0, [__cuttle_textures];" : "=l"(directory));
+    return read_words(directory + PTX2SPV_IMAGE_SCALES_OFFSET + (u64)PTX2SPV_IMAGE_SCALE_BYTES * descriptor);
 }

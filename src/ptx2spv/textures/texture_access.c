@@ -238,7 +238,11 @@ bool ct_texture_has_halves(const struct ct_texture_access *access)
     return access->kind < CT_TEXTURE_QUERY && (access->type == PTX_F16 || access->type == PTX_F16X2);
 }
 
-bool ct_texture_has_faces(const struct ct_texture_access *access)
+const char *ct_texture_image_function_or_null(const struct ct_texture_access *access)
 {
-    return access->kind <= CT_TEXTURE_GRAD && strstr(access->geometry->word, "cube");
+    if (access->kind > CT_TEXTURE_GRAD)
+        return NULL;
+    if (strstr(access->geometry->word, "cube"))
+        return "tex_face";
+    return access->geometry->layered || access->geometry->coordinates > 2 ? "tex_scale" : NULL;
 }

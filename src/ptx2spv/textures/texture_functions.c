@@ -21,12 +21,17 @@
 static const char *function_name(struct ct_compilation *compilation, const struct ct_texture_access *access)
 {
     static const char *const names[] = {
-        [CT_TEXTURE_BASE] = "tex",        [CT_TEXTURE_LEVEL] = "tex_level", [CT_TEXTURE_GRAD] = "tex_grad",
-        [CT_TEXTURE_TEXEL] = "tex_fetch", [CT_TEXTURE_GATHER] = "tld4",     [CT_TEXTURE_QUERY] = "texture_query",
-        [CT_SURFACE_LOAD] = "surface",    [CT_SURFACE_STORE] = "surface",   [CT_SURFACE_FORMAT] = "surface_store",
-        [CT_SURFACE_REDUCE] = "surface",
+        [CT_TEXTURE_BASE] = "tex",
+        [CT_TEXTURE_LEVEL] = "tex_level",
+        [CT_TEXTURE_GRAD] = "tex_grad",
+        [CT_TEXTURE_TEXEL] = "tex_fetch",
+        [CT_TEXTURE_GATHER] = "tld4",
+        [CT_TEXTURE_QUERY] = "texture_query",
+        [CT_SURFACE_FORMAT] = "surface_store",
     };
 
+    if (access->kind >= CT_SURFACE_LOAD && access->kind != CT_SURFACE_FORMAT)
+        return access->geometry->layered || access->geometry->coordinates > 2 ? PREFIX "surface_slices" : PREFIX "surface_plane";
     if (access->kind >= CT_TEXTURE_QUERY)
         return ct_arena_printf(&compilation->arena, PREFIX "%s", names[access->kind]);
     return ct_arena_printf(&compilation->arena, PREFIX "%s_%s", names[access->kind], access->geometry->word);
@@ -97,7 +102,7 @@ void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx
 
         for (uint32_t i = 0; i < function->n_body; i++) {
             struct ptx_instruction *insn = &function->body[i];
-            const char *other_function = other_function_or_null(insn);
+            const char *other_function = other_function_or_null(insn), *image_function;
             struct ct_texture_access access;
 
             if (other_function)
@@ -109,8 +114,10 @@ void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx
                 append_callee(
                     compilation, insn,
                     declare(compilation, tree, n_own, access.type == PTX_F16 ? PREFIX "tex_halves" : PREFIX "tex_pairs", insn->where));
-            if (ct_texture_has_faces(&access))
-                append_callee(compilation, insn, declare(compilation, tree, n_own, PREFIX "tex_face", insn->where));
+            if ((image_function = ct_texture_image_function_or_null(&access)) != NULL)
+                append_callee(
+                    compilation, insn,
+                    declare(compilation, tree, n_own, ct_arena_printf(&compilation->arena, PREFIX "%s", image_function), insn->where));
             append_callee(compilation, insn, declare(compilation, tree, n_own, function_name(compilation, &access), insn->where));
         }
     }
