@@ -2,7 +2,8 @@
 # What `cmake --install` installs, by components, which are also the Debian packages (packages.cmake):
 #
 #   libcuttle1   <libdir>/cuttle/libcuda.so.1, in a folder of its own, so that it never replaces the library of NVIDIA's driver; libcuttle-audit.so,
-#                by which `cuttle run` makes programs use it; libnvidia-ml.so.1 and the program that it starts
+#                by which `cuttle run` makes programs use it; trace/libcuda.so.1, which records calls for `cuttle trace`; libnvidia-ml.so.1 and
+#                the program that it starts
 #   cuttle       the commands, their manual pages and completion
 #   cuttle-dev   cuda.h and the compiler as a library, with files for pkg-config (cuttle, ptx2spv) and CMake (find_package(Cuttle))
 #
@@ -28,6 +29,7 @@ install(TARGETS cuda EXPORT CuttleTargets
 install(TARGETS nvml LIBRARY DESTINATION ${CUTTLE_INSTALL_LIBDIR} COMPONENT libcuttle1 NAMELINK_SKIP)
 install(TARGETS nvml_helper RUNTIME DESTINATION ${CUTTLE_INSTALL_LIBDIR} COMPONENT libcuttle1)
 install(TARGETS cuttle_audit LIBRARY DESTINATION ${CUTTLE_INSTALL_LIBDIR} COMPONENT libcuttle1)
+install(TARGETS cuttle_interpose LIBRARY DESTINATION ${CUTTLE_INSTALL_LIBDIR}/trace COMPONENT libcuttle1 NAMELINK_SKIP)
 install(TARGETS ptx2spv_core EXPORT CuttleTargets
   ARCHIVE DESTINATION ${CUTTLE_INSTALL_LIBDIR} COMPONENT cuttle-dev
   INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})

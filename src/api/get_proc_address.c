@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Driver Entry Point Access. Names and versions are looked up in entry_points.def. Neither a context nor cuInit is needed,
  * since runtimes look up cuInit here, too. */
-#include "entry_points.h"
+#include "entry_lookup.h"
 
 #include "core/base/log.h"
 
@@ -9,48 +9,7 @@
 
 #define CT_CHANNEL "api"
 
-struct query {
-    const char *name;
-    size_t name_length;
-    int version;
-    bool per_thread;
-};
-
-/* The result of a look-up: the best symbol or NULL, and why there is none. */
-struct answer {
-    const struct ct_entry_point *entry;
-    CUdriverProcAddressQueryResult status;
-};
-
-/* Prefers the newest symbol that is old enough; if both variants have the same version, the requested flavour. */
-static bool is_better(const struct ct_entry_point *entry, const struct ct_entry_point *than, bool per_thread)
-{
-    if (!than || entry->version != than->version)
-        return !than || entry->version > than->version;
-    return per_thread && entry->flavour == CT_FLAVOUR_PER_THREAD;
-}
-
-/* Searches the whole table: the lengths differ for most names, so a look-up takes at most one or two microseconds. */
-static struct answer look_up(const struct query *query)
-{
-    struct answer answer = {NULL, CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND};
-
-    for (unsigned i = 0; i < CT_ENTRY_POINT_COUNT; i++) {
-        const struct ct_entry_point *entry = ct_entry_point(i);
-
-        if (entry->name_length != query->name_length || memcmp(entry->name, query->name, query->name_length) != 0)
-            continue;
-        if (entry->flavour == CT_FLAVOUR_PER_THREAD && !query->per_thread)
-            continue;
-        if (answer.status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)
-            answer.status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
-        if (entry->version <= query->version && is_better(entry, answer.entry, query->per_thread))
-            answer = (struct answer){entry, CU_GET_PROC_ADDRESS_SUCCESS};
-    }
-    return answer;
-}
-
-static CUresult make_query(const char *symbol, int version, cuuint64_t flags, struct query *out)
+static CUresult make_query(const char *symbol, int version, cuuint64_t flags, struct ct_entry_query *out)
 {
     if (!symbol)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: symbol is NULL");
@@ -60,7 +19,7 @@ static CUresult make_query(const char *symbol, int version, cuuint64_t flags, st
     if (flags != CU_GET_PROC_ADDRESS_DEFAULT && flags != CU_GET_PROC_ADDRESS_LEGACY_STREAM &&
         flags != CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: flags %#llx for %s", (unsigned long long)flags, symbol);
-    *out = (struct query){symbol, strlen(symbol), version, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM};
+    *out = (struct ct_entry_query){symbol, strlen(symbol), version, flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM};
     return CUDA_SUCCESS;
 }
 
@@ -71,15 +30,15 @@ static CUresult make_query(const char *symbol, int version, cuuint64_t flags, st
 CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                      CUdriverProcAddressQueryResult *symbolStatus)
 {
-    struct query query;
-    struct answer answer;
+    struct ct_entry_query query;
+    struct ct_entry_answer answer;
     CUresult result;
 
     if (!pfn)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "cuGetProcAddress: pfn is NULL");
     if ((result = make_query(symbol, cudaVersion, flags, &query)) != CUDA_SUCCESS)
         return result;
-    answer = look_up(&query);
+    answer = ct_entry_point_find(ct_entry_point(0), &query);
     *pfn = answer.entry ? (void *)answer.entry->address : NULL;
     if (symbolStatus)
         *symbolStatus = answer.status;

@@ -20,7 +20,7 @@ int verb_run(const struct tool_arguments *arguments)
         return tool_why(command[0], method, arguments->values[CUTTLE_RUN_TARGET]);
     if (arguments->values[CUTTLE_RUN_TARGET])
         return tool_wrong_usage(arguments, "--target is for --why", "");
-    if (!tool_launch_environment(method))
+    if (!tool_launch_environment(method, NULL))
         return RUN_FAILED;
     execvp(command[0], command);
     error = errno;

@@ -5,6 +5,8 @@
 
 #include "library_folder.h"
 
+#include "tools/trace/record.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +32,33 @@ static bool prepend(const char *variable, const char *value)
     return is_set;
 }
 
-bool tool_launch_environment(enum tool_launch_method method)
+static bool path_of(char out[PATH_MAX], const char *folder, const char *name)
 {
-    static const struct {
-        const char *variable, *library;
-    } methods[] = {
-        [TOOL_AUDIT] = {"LD_AUDIT", TOOL_AUDIT_LIBRARY},
-        [TOOL_PRELOAD] = {"LD_PRELOAD", TOOL_LIBRARY},
-    };
-    char folder[PATH_MAX], path[PATH_MAX + 32];
+    return snprintf(out, PATH_MAX, "%s/%s", folder, name) < PATH_MAX;
+}
+
+/* Variables for the loader; folder is that of the library. */
+static bool set_variables(enum tool_launch_method method, const char *folder, const struct tool_launch_tracing *tracing)
+{
+    char library[PATH_MAX], audit[PATH_MAX], trace_folder[PATH_MAX], trace_library[PATH_MAX];
+    const bool is_preloaded = method == TOOL_PRELOAD;
+
+    if (!path_of(library, folder, TOOL_LIBRARY) || !path_of(audit, folder, TOOL_AUDIT_LIBRARY) ||
+        !path_of(trace_folder, folder, TRACE_LIBRARY_FOLDER) || !path_of(trace_library, trace_folder, TOOL_LIBRARY))
+        return false;
+    if (tracing && (setenv(TRACE_FOLDER_VARIABLE, tracing->folder, 1) != 0 ||
+                    setenv(TRACE_DRIVER_VARIABLE, tracing->driver ? tracing->driver : library, 1) != 0))
+        return false;
+    if (!prepend(is_preloaded ? "LD_PRELOAD" : "LD_AUDIT", !is_preloaded ? audit : tracing ? trace_library : library))
+        return false;
+    if (!(tracing && tracing->driver) && !prepend("LD_LIBRARY_PATH", folder)) /* with libnvidia-ml.so.1 */
+        return false;
+    return !tracing || prepend("LD_LIBRARY_PATH", trace_folder);
+}
+
+bool tool_launch_environment(enum tool_launch_method method, const struct tool_launch_tracing *tracing)
+{
+    char folder[PATH_MAX];
 
     if (!tool_library_folder(folder))
         return false;
@@ -46,8 +66,7 @@ bool tool_launch_environment(enum tool_launch_method method)
         fprintf(stderr, "cuttle: the loader has no way to name libraries in %s, which contains a colon\n", folder);
         return false;
     }
-    snprintf(path, sizeof path, "%s/%s", folder, methods[method].library);
-    if (prepend(methods[method].variable, path) && prepend("LD_LIBRARY_PATH", folder))
+    if (set_variables(method, folder, tracing))
         return true;
     fprintf(stderr, "cuttle: no memory for the environment\n");
     return false;

@@ -14,8 +14,15 @@ enum tool_launch_method {
     TOOL_PRELOAD, /* LD_PRELOAD, for programs that do not bear auditing; absolute paths are not replaced */
 };
 
-/* Changes the environment of this process, for programs that it starts. False, with a message: there is no library, or no memory. */
-bool tool_launch_environment(enum tool_launch_method method);
+/* How calls are traced. */
+struct tool_launch_tracing {
+    const char *folder; /* where processes put their records */
+    const char *driver; /* absolute path of the libcuda.so.1 that is called; NULL: Cuttle's */
+};
+
+/* Changes the environment of this process, for programs that it starts. `tracing` is NULL if calls are not traced. False, with a message: there is no
+ * library, or no memory. */
+bool tool_launch_environment(enum tool_launch_method method, const struct tool_launch_tracing *tracing);
 /* The file that execvp would start. False: there is none. */
 bool tool_find_program(const char *name, char out[PATH_MAX]);
 

@@ -7,8 +7,26 @@ target_compile_definitions(ptx2spv PRIVATE CUTTLE_VERSION="${PROJECT_VERSION}")
 
 # The loader opens it beside libcuda.so.1; it is linked with nothing but the C library.
 add_library(cuttle_audit MODULE src/tools/audit/audit.c)
+target_include_directories(cuttle_audit PRIVATE src)
 target_link_libraries(cuttle_audit PRIVATE cuttle_installed)
 set_target_properties(cuttle_audit PROPERTIES OUTPUT_NAME cuttle-audit)
+
+# The libcuda.so.1 that records calls for `cuttle trace`. It has the same symbols as the library, but is linked with the C library only.
+set(CUTTLE_API_TYPES ${CMAKE_BINARY_DIR}/generated/api_types.def)
+add_custom_command(OUTPUT ${CUTTLE_API_TYPES}
+  COMMAND ${CMAKE_COMMAND} -DHEADER=${CMAKE_SOURCE_DIR}/include/cuda.h -DOUTPUT=${CUTTLE_API_TYPES} -P ${CMAKE_SOURCE_DIR}/src/tools/trace/api_types.cmake
+  DEPENDS ${CMAKE_SOURCE_DIR}/include/cuda.h ${CMAKE_SOURCE_DIR}/src/tools/trace/api_types.cmake
+  COMMENT "Table of the driver API's types"
+  VERBATIM)
+add_custom_target(api_types DEPENDS ${CUTTLE_API_TYPES})
+file(GLOB interpose_sources CONFIGURE_DEPENDS src/tools/interpose/*.c)
+add_library(cuttle_interpose SHARED ${interpose_sources} src/api/entry_lookup.c src/tools/trace/api_types.c src/tools/trace/signature.c)
+target_include_directories(cuttle_interpose PRIVATE src src/api ${CMAKE_BINARY_DIR}/generated)
+target_link_libraries(cuttle_interpose PRIVATE cuttle_installed Threads::Threads ${CMAKE_DL_LIBS})
+target_link_options(cuttle_interpose PRIVATE -Wl,--version-script=${CUTTLE_EXPORT_MAP} -Wl,-z,defs -Wl,-z,nodelete -Wl,-Bsymbolic)
+set_target_properties(cuttle_interpose PROPERTIES OUTPUT_NAME cuda SOVERSION 1 VERSION 1 LINK_DEPENDS ${CUTTLE_EXPORT_MAP}
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/trace)
+add_dependencies(cuttle_interpose cuda api_types) # cuda makes the export map
 
 # Where the libraries are from the folder of the commands.
 include(GNUInstallDirs)
@@ -19,11 +37,11 @@ else()
   file(RELATIVE_PATH CUTTLE_LIBRARY_PLACE /prefix/${CMAKE_INSTALL_BINDIR} /prefix/${CUTTLE_INSTALL_LIBDIR})
 endif()
 
-file(GLOB cuttle_sources CONFIGURE_DEPENDS src/tools/*.c src/tools/selftest/*.c)
+file(GLOB cuttle_sources CONFIGURE_DEPENDS src/tools/*.c src/tools/selftest/*.c src/tools/trace/*.c)
 list(REMOVE_ITEM cuttle_sources ${CMAKE_SOURCE_DIR}/src/tools/ptx2spv.c)
 add_executable(cuttle ${cuttle_sources})
 target_link_libraries(cuttle PRIVATE cuttle_installed cuda_static nvml_static)
-add_dependencies(cuttle nvml_helper) # cuttle smi starts it
+add_dependencies(cuttle nvml_helper api_types) # cuttle smi starts the helper
 if(TARGET SPIRV::Tools)
   target_link_libraries(cuttle PRIVATE SPIRV::Tools)
   set_property(SOURCE src/tools/disassemble.c APPEND PROPERTY COMPILE_DEFINITIONS CUTTLE_WITH_SPIRV_TOOLS)

@@ -328,7 +328,7 @@ int tool_why(const char *program, enum tool_launch_method method, const char *ta
         return exists ? RUN_NOT_EXECUTABLE : RUN_NOT_FOUND;
     }
     why.target = tool_device_target(target, &why.target_name);
-    if (!why.target || !tool_launch_environment(method))
+    if (!why.target || !tool_launch_environment(method, NULL))
         return RUN_FAILED;
     examine_program(&why, path);
     if (why.problems)

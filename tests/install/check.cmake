@@ -17,3 +17,12 @@ function(check_equal what is wanted)
     message(SEND_ERROR "${what}: '${is}' instead of '${wanted}'")
   endif()
 endfunction()
+
+# get_json(<variable> <JSON> <key>..): the value at that place; a fault if there is none.
+function(get_json out json)
+  string(JSON value ERROR_VARIABLE error GET "${json}" ${ARGN})
+  if(error)
+    message(SEND_ERROR "no ${ARGN} in the JSON: ${error}")
+  endif()
+  set(${out} "${value}" PARENT_SCOPE)
+endfunction()

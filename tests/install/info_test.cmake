@@ -16,14 +16,9 @@ if(python) # a stricter parser than CMake's
   run(0 "" ${python} -m json.tool ${WORK}/info.json)
 endif()
 
-# get(<variable> <key>..): the value at that place; a fault if there is none.
-function(get out)
-  string(JSON value ERROR_VARIABLE error GET "${json}" ${ARGN})
-  if(error)
-    message(SEND_ERROR "no ${ARGN} in the JSON: ${error}")
-  endif()
-  set(${out} "${value}" PARENT_SCOPE)
-endfunction()
+macro(get out)
+  get_json(${out} "${json}" ${ARGN})
+endmacro()
 
 get(version version)
 check_equal("version" "${version}" "${VERSION}")

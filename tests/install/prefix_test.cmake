@@ -16,7 +16,7 @@ set(wanted
   ${LIBDIR}/cmake/Cuttle/CuttleConfig.cmake ${LIBDIR}/cmake/Cuttle/CuttleConfigVersion.cmake
   ${LIBDIR}/cmake/Cuttle/CuttleTargets-${CONFIG}.cmake ${LIBDIR}/cmake/Cuttle/CuttleTargets.cmake
   ${LIBDIR}/cuttle/libcuda.so ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so ${LIBDIR}/cuttle/libptx2spv.a
-  ${LIBDIR}/cuttle/libnvidia-ml.so.1 ${LIBDIR}/cuttle/cuttle-nvml-helper
+  ${LIBDIR}/cuttle/libnvidia-ml.so.1 ${LIBDIR}/cuttle/cuttle-nvml-helper ${LIBDIR}/cuttle/trace/libcuda.so.1
   ${LIBDIR}/pkgconfig/cuttle.pc ${LIBDIR}/pkgconfig/ptx2spv.pc
   share/bash-completion/completions/cuttle share/bash-completion/completions/ptx2spv
   share/man/man1/cuttle.1 share/man/man1/ptx2spv.1)
@@ -33,7 +33,7 @@ foreach(file ${files})
   endif()
 endforeach()
 foreach(file bin/cuttle bin/ptx2spv ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so ${LIBDIR}/cuttle/libnvidia-ml.so.1
-        ${LIBDIR}/cuttle/cuttle-nvml-helper)
+        ${LIBDIR}/cuttle/cuttle-nvml-helper ${LIBDIR}/cuttle/trace/libcuda.so.1)
   execute_process(COMMAND readelf -d ${prefix}/${file} OUTPUT_VARIABLE dynamic)
   if(dynamic MATCHES "RPATH|RUNPATH" OR NOT dynamic MATCHES "NEEDED")
     message(SEND_ERROR "${file}: it has an RPATH, or is no program:\n${dynamic}")

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernels that a program launches: their names and parameters, which the driver is asked for once. */
+#ifndef CT_INTERPOSE_KERNELS_H
+#define CT_INTERPOSE_KERNELS_H
+
+#include "forward.h"
+#include "recorder.h"
+
+#define KERNEL_PARAMS_MAX 64
+
+struct kernel {
+    struct kernel *next;
+    CUfunction function;
+    bool is_library_kernel; /* the handle is a CUkernel */
+    bool is_asked;          /* what follows is valid */
+    char name[TRACE_TEXT_BYTES_MAX];
+    unsigned n_params;
+    size_t param_bytes[KERNEL_PARAMS_MAX];
+};
+
+/* Before a call: forgets handles that it destroys, and may mean something else afterwards. */
+void kernels_before(const struct forward_call *call);
+/* After a call that succeeded: notes which handles are CUkernels. */
+void kernels_after(const struct forward_call *call);
+/* The kernel that a call launches. False: it launches none, or nothing is known of it. */
+bool kernels_find(const struct forward_call *call, struct kernel *out);
+/* Records its name, and its parameters in this call. */
+void kernels_record(struct trace_record *record, const struct forward_call *call, const struct kernel *kernel);
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "traced_run.h"
+
+#include "chrome.h"
+#include "tools/library_folder.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Finds the driver to call. False, with a message: there is none. */
+static bool find_driver(const struct traced_run *run, char out[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    struct link_map *map;
+    void *library;
+    bool is_found = false;
+
+    if (!run->driver)
+        return tool_library_folder(folder) && snprintf(out, PATH_MAX, "%s/%s", folder, TOOL_LIBRARY) < PATH_MAX;
+    if (strchr(run->driver, '/')) {
+        if (realpath(run->driver, out))
+            return true;
+        fprintf(stderr, "%s: %s: %s\n", run->verb, run->driver, strerror(errno));
+        return false;
+    }
+    library = dlopen(run->driver, RTLD_LAZY | RTLD_LOCAL);
+    if (library)
+        is_found = dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && realpath(map->l_name, out);
+    if (!is_found)
+        fprintf(stderr, "%s: %s\n", run->verb, library ? run->driver : dlerror());
+    if (library)
+        dlclose(library);
+    return is_found;
+}
+
+static void remove_folder(const char *folder)
+{
+    DIR *directory = opendir(folder);
+
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        unlinkat(dirfd(directory), entry->d_name, 0); /* fails for . and .. */
+    if (directory)
+        closedir(directory);
+    rmdir(folder);
+}
+
+/* In the child process. */
+static void execute(const struct traced_run *run, const struct tool_launch_tracing *tracing)
+{
+    int error;
+
+    if (!tool_launch_environment(run->method, tracing))
+        _exit(RUN_FAILED);
+    execvp(run->command[0], run->command);
+    error = errno;
+    fprintf(stderr, "%s: %s: %s\n", run->verb, run->command[0], strerror(error));
+    _exit(error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE);
+}
+
+/* Runs the program and waits for it. Signals of the terminal (Ctrl-C) are for the program; when it has ended, its trace is written. */
+static int execute_and_wait(const struct traced_run *run, const struct tool_launch_tracing *tracing)
+{
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    struct sigaction interrupt, quit;
+    int status = 0;
+    pid_t child, ended;
+
+    fflush(NULL);
+    child = fork();
+    if (child == 0)
+        execute(run, tracing);
+    if (child < 0) {
+        fprintf(stderr, "%s: %s\n", run->verb, strerror(errno));
+        return RUN_FAILED;
+    }
+    sigaction(SIGINT, &ignored, &interrupt);
+    sigaction(SIGQUIT, &ignored, &quit);
+    do
+        ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGQUIT, &quit, NULL);
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int traced_run(const struct traced_run *run, FILE *to, bool *is_written)
+{
+    char driver[PATH_MAX], folder[PATH_MAX];
+    struct records records;
+    int status;
+
+    *is_written = false;
+    if (!find_driver(run, driver))
+        return RUN_FAILED;
+    if (snprintf(folder, sizeof folder, "%s/cuttle-trace-XXXXXX", run->folder) >= (int)sizeof folder || !mkdtemp(folder)) {
+        fprintf(stderr, "%s: %s: %s\n", run->verb, run->folder, strerror(errno));
+        return RUN_FAILED;
+    }
+    status = execute_and_wait(run, &(struct tool_launch_tracing){.folder = folder, .driver = run->driver ? driver : NULL});
+    *is_written = records_read(folder, &records);
+    chrome_write(&records, driver, to);
+    if (records.lost)
+        fprintf(stderr, "%s: the trace is incomplete: the disk was full, or a process recorded more than 4 GiB\n", run->verb);
+    records_finish(&records);
+    remove_folder(folder);
+    return status;
+}
