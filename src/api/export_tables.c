@@ -7,10 +7,13 @@
 #include "entry_points.h"
 
 #include "cudart_self_test.h"
+#include "trace_table.h"
 
 #include "core/device/context_local.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/base/progress.h"
+#include "core/command/command.h"
 #include "core/device/device.h"
 
 #include <stdlib.h>
@@ -249,9 +252,29 @@ static uint32_t visit_functions(CUcontext context, CUmodule module, void (*visit
 
 static const word function_table[64] = {SIZE_OF(function_table), [1 ... 6] = UNKNOWN, FUNCTION(visit_functions), [8 ... 63] = UNKNOWN};
 
+/* ---- for the library that traces calls: trace_table.h ---- */
+
+static CUresult trace_record_before_next(CUevent handle)
+{
+    struct ct_event *event = NULL;
+    const CUresult r = handle ? ct_event_lookup(handle, &event) : CUDA_SUCCESS;
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    return ct_commands_mark_next(event) || handle ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+}
+
+static CUresult trace_observe_compilations(ct_compilation_observer observer)
+{
+    ct_progress_observe(observer);
+    return CUDA_SUCCESS;
+}
+
+static const struct ct_trace_table trace_table = {sizeof trace_table, trace_record_before_next, trace_observe_compilations};
+
 static const struct {
     unsigned char id[16];
-    const word *table;
+    const void *table;
 } tables[] = {
     {{0x6b, 0xd5, 0xfb, 0x6c, 0x5b, 0xf4, 0xe7, 0x4a, 0x89, 0x87, 0xd9, 0x39, 0x12, 0xfd, 0x9d, 0xf9}, runtime_table},
     {{0xa0, 0x94, 0x79, 0x8c, 0x2e, 0x74, 0x2e, 0x74, 0x93, 0xf2, 0x08, 0x00, 0x20, 0x0c, 0x0a, 0x66}, tools_table},
@@ -261,6 +284,7 @@ static const struct {
     {{0xd4, 0x08, 0x20, 0x55, 0xbd, 0xe6, 0x70, 0x4b, 0x8d, 0x34, 0xba, 0x12, 0x3c, 0x66, 0xe1, 0xf2}, integrity_table},
     {{0x21, 0x31, 0x8c, 0x60, 0x97, 0x14, 0x32, 0x48, 0x8c, 0xa6, 0x41, 0xff, 0x73, 0x24, 0xc8, 0xf2}, id_table},
     {{0x6e, 0x16, 0x3f, 0xbe, 0xb9, 0x58, 0x44, 0x4d, 0x83, 0x5c, 0xe1, 0x82, 0xaf, 0xf1, 0x99, 0x1e}, function_table},
+    {CT_TRACE_TABLE_ID, &trace_table},
 };
 
 /* cuGetExportTable (declared in cuda.h, in no chapter of the manual). Works before cuInit. INVALID_VALUE: ppExportTable or the id is

@@ -4,8 +4,26 @@
 #include "log.h"
 #include "thread.h"
 
+#include <time.h>
+
 #define CT_CHANNEL "progress"
 #define PATIENCE_S 2
+
+/* release and acquire: what the observer uses was made before */
+static _Atomic(ct_progress_observer) observer;
+
+void ct_progress_observe(ct_progress_observer observer_or_null)
+{
+    atomic_store_explicit(&observer, observer_or_null, memory_order_release);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static void *watch(void *argument)
 {
@@ -27,13 +45,13 @@ static void *watch(void *argument)
 
 void ct_progress_begin(struct ct_progress *progress, const char *compiler, const char *kernel)
 {
+    progress->compiler = compiler;
+    progress->kernel = kernel;
+    progress->begin_ns = now_ns();
     progress->is_watched = atomic_load_explicit(&ct_log_threshold, memory_order_relaxed) >= CT_LOG_INFO;
     if (!progress->is_watched)
         return;
-    progress->compiler = compiler;
-    progress->kernel = kernel;
     progress->has_ended = false;
-    clock_gettime(CLOCK_MONOTONIC, &progress->begin);
     ct_mutex_init(&progress->lock, CT_RANK_PROGRESS);
     pthread_cond_init(&progress->ended, NULL);
     if (ct_thread_start(&progress->watcher, watch, progress) == 0)
@@ -45,9 +63,12 @@ void ct_progress_begin(struct ct_progress *progress, const char *compiler, const
 
 void ct_progress_end(struct ct_progress *progress)
 {
-    struct timespec now;
+    const ct_progress_observer function = atomic_load_explicit(&observer, memory_order_acquire);
+    const uint64_t end_ns = now_ns();
     double seconds;
 
+    if (function)
+        function(progress->compiler, progress->kernel, progress->begin_ns, end_ns);
     if (!progress->is_watched)
         return;
     ct_mutex_lock(&progress->lock);
@@ -57,8 +78,7 @@ void ct_progress_end(struct ct_progress *progress)
     pthread_join(progress->watcher, NULL);
     pthread_cond_destroy(&progress->ended);
     ct_mutex_finish(&progress->lock);
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    seconds = (double)(now.tv_sec - progress->begin.tv_sec) + (double)(now.tv_nsec - progress->begin.tv_nsec) * 1e-9;
+    seconds = (double)(end_ns - progress->begin_ns) * 1e-9;
     if (seconds >= PATIENCE_S)
         ct_log(CT_LOG_INFO, "%s compiled kernel %s in %.1f s", progress->compiler, progress->kernel, seconds);
 }

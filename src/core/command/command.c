@@ -56,6 +56,29 @@ struct ct_command_list *ct_commands_kept_or_null(void)
     return kept;
 }
 
+static _Thread_local struct ct_event *mark; /* a reference; NULL: none */
+
+bool ct_commands_mark_next(struct ct_event *event_or_null)
+{
+    const bool was_taken = !mark;
+
+    if (mark)
+        ct_event_release(mark);
+    mark = event_or_null;
+    return was_taken;
+}
+
+static void record_mark(struct ct_stream *stream)
+{
+    struct ct_event *event = mark;
+
+    if (ct_event_context(event) != stream->context)
+        return; /* a graph may also work in other contexts */
+    mark = NULL;
+    ct_event_record(event, stream);
+    ct_event_release(event);
+}
+
 CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *command)
 {
     static CUresult (*const functions[])(struct ct_stream *stream, const struct ct_command *command) = {
@@ -70,5 +93,9 @@ CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *co
     r = ct_capture_check_implicit(stream);
     if (r == CUDA_SUCCESS) /* what can be captured has been, before it became a command */
         r = ct_capture_check_stream(stream, "work that no node of a graph can do");
-    return r == CUDA_SUCCESS ? functions[command->kind](stream, command) : r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (mark)
+        record_mark(stream);
+    return functions[command->kind](stream, command);
 }

@@ -37,6 +37,10 @@ struct ct_command {
     };
 };
 
+/* The event (retained) is recorded before the next command that the calling thread enqueues in a stream of the event's context; a failure is none of the
+ * command's. With NULL no event is. Returns whether the event given before has been taken. */
+bool ct_commands_mark_next(struct ct_event *event_or_null);
+
 /* Enqueues the command. The caller must hold no lock, and may discard the command on return. Returns the result of the kind's function. */
 CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *command);
 
