@@ -57,6 +57,7 @@ static uint32_t word(unsigned i)
 static uint32_t result_of(CUgraphExec exec)
 {
     ok(cuMemsetD32(words, 0, WORDS));
+    ok(cuStreamSynchronize(CU_STREAM_LEGACY)); /* the stream of the launch does not wait for it */
     launch_and_wait(exec);
     return word(0);
 }

@@ -7,8 +7,10 @@
 #include "forward.h"
 
 #include "arguments.h"
+#include "device_work.h"
 #include "kernels.h"
 #include "recorder.h"
+#include "spans.h"
 
 #include "api/entry_lookup.h"
 
@@ -46,6 +48,12 @@ static CUresult no_driver(void)
     return CUDA_ERROR_STUB_LIBRARY;
 }
 
+static void after_fork(void)
+{
+    kernels_after_fork();
+    spans_after_fork();
+}
+
 static void open_driver(void)
 {
     const char *path = getenv(TRACE_DRIVER_VARIABLE);
@@ -60,6 +68,14 @@ static void open_driver(void)
             function = (ct_function)missing_function;
         atomic_store_explicit(&drivers_functions[i], function, memory_order_relaxed); /* ordered by `once` */
     }
+    pthread_atfork(NULL, NULL, after_fork);
+}
+
+/* Also asks the driver what only Cuttle has. */
+static void start(void)
+{
+    pthread_once(&once, open_driver);
+    spans_start();
 }
 
 ct_function forward_driver(enum forward_symbol symbol)
@@ -68,16 +84,27 @@ ct_function forward_driver(enum forward_symbol symbol)
     return atomic_load_explicit(&drivers_functions[symbol], memory_order_relaxed);
 }
 
-static bool ends_handles(const char *base_name)
+static bool is_one_of(const char *name, const char *const *names, size_t count)
 {
-    static const char *const names[] = {"cuModuleUnload",   "cuLibraryUnload",           "cuCtxDestroy",
-                                        "cuCtxDetach",      "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset",
-                                        "cuGreenCtxDestroy"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(base_name, names[i]))
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(name, names[i]))
             return true;
     return false;
+}
+
+static void make_plan(enum forward_symbol symbol, struct forward_plan *plan)
+{
+    static const char *const context_ends[] = {"cuCtxDestroy", "cuCtxDetach", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset",
+                                               "cuGreenCtxDestroy"};
+    const char *name = plan->base_name;
+
+    signature_parse(symbol, &plan->signature);
+    signature_base_name(signature_symbol(symbol), plan->base_name, sizeof plan->base_name);
+    plan->kernel_parameter = strncmp(name, "cuLaunch", 8) ? -1 : signature_find(&plan->signature, "f");
+    plan->work = device_work_find(name);
+    plan->ends_contexts = is_one_of(name, context_ends, sizeof context_ends / sizeof *context_ends);
+    plan->ends_kernels = plan->ends_contexts || !strcmp(name, "cuModuleUnload") || !strcmp(name, "cuLibraryUnload");
+    plan->waits = strstr(name, "Synchronize") || (plan->work && !strncmp(name, "cuMemcpy", 8) && !strstr(name, "Async"));
 }
 
 static const struct forward_plan *plan_of(enum forward_symbol symbol)
@@ -90,14 +117,36 @@ static const struct forward_plan *plan_of(enum forward_symbol symbol)
     plan = calloc(1, sizeof *plan);
     if (!plan)
         return NULL;
-    signature_parse(symbol, &plan->signature);
-    signature_base_name(signature_symbol(symbol), plan->base_name, sizeof plan->base_name);
-    plan->kernel_parameter = strncmp(plan->base_name, "cuLaunch", 8) ? -1 : signature_find(&plan->signature, "f");
-    plan->ends_handles = ends_handles(plan->base_name);
+    make_plan(symbol, plan);
     if (atomic_compare_exchange_strong_explicit(&plans[symbol], &other, plan, memory_order_acq_rel, memory_order_acquire))
         return plan;
     free(plan); /* another thread was faster */
     return other;
+}
+
+bool forward_number(const struct forward_call *call, const char *name, uint64_t *out)
+{
+    const struct signature *signature = &call->plan->signature;
+    const int index = signature_find(signature, name);
+
+    if (index >= 0) {
+        *out = api_integer(call->values[index].address, call->values[index].size_bytes);
+        return true;
+    }
+    for (unsigned i = 0; i < signature->count; i++) {
+        const struct signature_parameter *parameter = &signature->parameters[i];
+        char bytes[8];
+
+        if (parameter->pointers != 1 || !parameter->is_const || !parameter->type)
+            continue;
+        for (const struct api_member *member = NULL; (member = api_next_member(parameter->type, member));)
+            if (!strcmp(member->name, name) && member->size_bytes <= sizeof bytes &&
+                arguments_read(bytes, *(const char *const *)call->values[i].address + member->offset, member->size_bytes)) {
+                *out = api_integer(bytes, member->size_bytes);
+                return true;
+            }
+    }
+    return false;
 }
 
 uint64_t forward_argument(const struct forward_call *call, const char *name)
@@ -137,30 +186,35 @@ static void replace_function(const struct forward_call *call)
 /* ---- calls ---- */
 
 /* Records that the call begins. */
-static void begin(struct forward_call *call)
+static void begin(struct forward_call *call, struct span *span)
 {
+    static pthread_once_t started = PTHREAD_ONCE_INIT;
     struct trace_record *record;
     struct kernel kernel;
     bool is_launch;
 
+    pthread_once(&started, start);
+    span->is_open = false;
     call->correlation = 1 + atomic_fetch_add_explicit(&last_correlation, 1, memory_order_relaxed);
     call->plan = plan_of(call->symbol);
     if (!call->plan)
         return;
     kernels_before(call);
     is_launch = kernels_find(call, &kernel);
+    spans_begin(call, span);
+    call->begin_ns = recorder_now_ns();
     record = recorder_open(TRACE_BEGIN, call->symbol);
     if (record) {
         arguments_record_inputs(record, call);
         if (is_launch)
             kernels_record(record, call, &kernel);
         record->correlation = call->correlation;
-        record->begin_ns = recorder_now_ns();
+        record->begin_ns = call->begin_ns;
         recorder_close(record);
     }
 }
 
-static void end(struct forward_call *call, CUresult result)
+static void end(struct forward_call *call, CUresult result, struct span *span)
 {
     const uint64_t now = recorder_now_ns();
     struct trace_record *record;
@@ -180,6 +234,7 @@ static void end(struct forward_call *call, CUresult result)
     }
     if (result == CUDA_SUCCESS)
         kernels_after(call);
+    spans_end(call, result, span);
 }
 
 /* FOR_EACH(macro, a, b ..) is macro(a) macro(b) .. for up to 16 arguments: EXPAND scans its argument as often. */
@@ -197,11 +252,12 @@ static void end(struct forward_call *call, CUresult result)
     {                                                                                                                                      \
         const struct forward_value values_[] = {FOR_EACH(ARGUMENT, CT_UNPAREN args){NULL, 0}};                                             \
         struct forward_call call_ = {.symbol = FORWARD_##symbol_, .values = values_};                                                      \
+        struct span span_;                                                                                                                 \
         CUresult result_;                                                                                                                  \
                                                                                                                                            \
-        begin(&call_);                                                                                                                     \
+        begin(&call_, &span_);                                                                                                             \
         result_ = DRIVER(symbol_) args;                                                                                                    \
-        end(&call_, result_);                                                                                                              \
+        end(&call_, result_, &span_);                                                                                                      \
         return result_;                                                                                                                    \
     }
 #include "entry_points.def"

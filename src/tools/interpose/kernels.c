@@ -90,7 +90,7 @@ static void forget_all(void)
 
 void kernels_before(const struct forward_call *call)
 {
-    if (call->plan->ends_handles)
+    if (call->plan->ends_kernels)
         forget_all();
 }
 
@@ -131,4 +131,80 @@ void kernels_record(struct trace_record *record, const struct forward_call *call
     for (unsigned i = 0; addresses && i < kernel->n_params; i++) /* the driver is going to read them, too */
         recorder_field(record, TRACE_PARAM, i, addresses[i],
                        kernel->param_bytes[i] < PARAM_BYTES_MAX ? kernel->param_bytes[i] : PARAM_BYTES_MAX);
+}
+
+/* ---- facts ---- */
+
+static struct kernel_shape shape_of(const struct forward_call *call)
+{
+    uint64_t x = 0, y = 0, z = 0, shared = 0;
+
+    if (!forward_number(call, "blockDimX", &x) || !forward_number(call, "blockDimY", &y) || !forward_number(call, "blockDimZ", &z))
+        return (struct kernel_shape){0}; /* cuLaunch: set by a call before */
+    forward_number(call, "sharedMemBytes", &shared);
+    return (struct kernel_shape){(uint32_t)(x * y * z), (uint32_t)shared};
+}
+
+/* Whether the shape is new; it is noted. *out_is_library_kernel is set in any case. */
+static bool note_shape(CUfunction function, const struct kernel_shape *shape, bool *out_is_library_kernel)
+{
+    struct kernel *entry;
+    unsigned i = 0;
+
+    pthread_mutex_lock(&kernels.lock);
+    entry = entry_locked(function);
+    *out_is_library_kernel = entry && entry->is_library_kernel;
+    while (entry && i < entry->n_shapes && memcmp(&entry->shapes[i], shape, sizeof *shape) != 0)
+        i++;
+    if (!entry || i < entry->n_shapes || i == KERNEL_SHAPES_MAX)
+        i = KERNEL_SHAPES_MAX;
+    else
+        entry->shapes[entry->n_shapes++] = *shape;
+    pthread_mutex_unlock(&kernels.lock);
+    return i < KERNEL_SHAPES_MAX;
+}
+
+static int32_t function_attribute(CUfunction function, CUfunction_attribute attribute)
+{
+    int value;
+
+    return DRIVER(cuFuncGetAttribute)(&value, attribute, function) == CUDA_SUCCESS ? value : -1;
+}
+
+void kernels_record_facts(const struct forward_call *call, unsigned device)
+{
+    const CUfunction handle = *(CUfunction *)call->values[call->plan->kernel_parameter].address;
+    const struct kernel_shape shape = shape_of(call);
+    struct trace_kernel_facts facts = {.function = (uint64_t)(uintptr_t)handle,
+                                       .block_threads = shape.block_threads,
+                                       .dynamic_shared_bytes = shape.dynamic_shared_bytes,
+                                       .device = device};
+    CUfunction function = handle;
+    struct trace_record *record;
+    bool is_library_kernel;
+    int blocks;
+
+    if (!shape.block_threads || !note_shape(handle, &shape, &is_library_kernel) ||
+        (is_library_kernel && DRIVER(cuKernelGetFunction)(&function, (CUkernel)handle) != CUDA_SUCCESS))
+        return;
+    facts.registers = function_attribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
+    facts.static_shared_bytes = function_attribute(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+    facts.local_bytes = function_attribute(function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
+    facts.max_threads = function_attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+    facts.blocks_per_multiprocessor = DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, function, (int)shape.block_threads,
+                                                                                          shape.dynamic_shared_bytes) == CUDA_SUCCESS
+                                          ? blocks
+                                          : -1;
+    record = recorder_open(TRACE_KERNEL, 0);
+    if (!record)
+        return;
+    record->correlation = call->correlation;
+    record->begin_ns = call->begin_ns;
+    recorder_field(record, TRACE_FACTS, 0, &facts, sizeof facts);
+    recorder_close(record);
+}
+
+void kernels_after_fork(void)
+{
+    pthread_mutex_init(&kernels.lock, NULL); /* another thread may have had it, but left the table as it was or complete */
 }

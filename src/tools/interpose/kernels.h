@@ -8,6 +8,12 @@
 
 #define KERNEL_PARAMS_MAX 64
 
+#define KERNEL_SHAPES_MAX 16 /* of further ones there are no facts */
+
+struct kernel_shape {
+    uint32_t block_threads, dynamic_shared_bytes;
+};
+
 struct kernel {
     struct kernel *next;
     CUfunction function;
@@ -16,6 +22,8 @@ struct kernel {
     char name[TRACE_TEXT_BYTES_MAX];
     unsigned n_params;
     size_t param_bytes[KERNEL_PARAMS_MAX];
+    struct kernel_shape shapes[KERNEL_SHAPES_MAX]; /* whose facts are recorded */
+    unsigned n_shapes;
 };
 
 /* Before a call: forgets handles that it destroys, and may mean something else afterwards. */
@@ -26,5 +34,9 @@ void kernels_after(const struct forward_call *call);
 bool kernels_find(const struct forward_call *call, struct kernel *out);
 /* Records its name, and its parameters in this call. */
 void kernels_record(struct trace_record *record, const struct forward_call *call, const struct kernel *kernel);
+
+/* Records, the first time that a kernel is launched in a shape, what the driver says of it. The launch has succeeded. */
+void kernels_record_facts(const struct forward_call *call, unsigned device);
+void kernels_after_fork(void);
 
 #endif

@@ -155,3 +155,11 @@ void recorder_close(struct trace_record *record)
     /* release: pairs with the acquire of a reader while the process still runs */
     atomic_store_explicit(&thread_chunk->used, used, memory_order_release);
 }
+
+void recorder_count_unmeasured(void)
+{
+    pthread_mutex_lock(&recorder.lock);
+    if (recorder.header)
+        atomic_fetch_add_explicit(&recorder.header->unmeasured, 1, memory_order_relaxed); /* a count only */
+    pthread_mutex_unlock(&recorder.lock);
+}

@@ -15,6 +15,9 @@ void recorder_field(struct trace_record *record, enum trace_field_kind kind, uns
 /* The record is complete. */
 void recorder_close(struct trace_record *record);
 
+/* Counts work of a device whose time is not known. */
+void recorder_count_unmeasured(void);
+
 uint64_t recorder_now_ns(void);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* Writes the JSON. `driver` is the path of the libcuda.so.1 that was called. */
-void chrome_write(const struct records *records, const char *driver, FILE *to);
+/* Writes the JSON. `driver` is the path of the libcuda.so.1 that was called. False: there is no memory for the tracks of devices. */
+bool chrome_write(const struct records *records, const char *driver, FILE *to);
 
 #endif

@@ -27,8 +27,9 @@
 struct trace_file {
     uint32_t magic;
     uint32_t process;
-    _Atomic uint64_t lost; /* records that were not written: the disk or the file was full */
-    char program[1024];    /* path of the executable */
+    _Atomic uint64_t lost;       /* records that were not written: the disk or the file was full */
+    _Atomic uint64_t unmeasured; /* launches, copies and fills without a TRACE_SPAN, as they did not end or too many did not */
+    char program[1024];          /* path of the executable */
 };
 
 struct trace_chunk {
@@ -42,7 +43,7 @@ enum trace_kind {
     TRACE_BEGIN,  /* a call begins: its arguments, as far as they are known then */
     TRACE_END,    /* it has returned: what it wrote, and its result */
     TRACE_SPAN,   /* work on a device, measured with events: fields TRACE_WORK */
-    TRACE_KERNEL, /* what the driver says of a kernel, before its first launch: TRACE_NAME, TRACE_FACTS */
+    TRACE_KERNEL, /* what the driver says of the kernel that the call of this correlation launched: TRACE_FACTS */
     TRACE_DEVICE, /* what it says of a device: TRACE_NAME, TRACE_FACTS */
     TRACE_BUILD,  /* a compilation: TRACE_NAME of the compiler and of the kernel */
 };

@@ -54,6 +54,7 @@ static bool add_process(struct records *records, int file)
     records->processes = grown;
     records->processes[records->n_processes++] = (struct records_process){.file = mapping, .size_bytes = (size_t)status.st_size};
     records->lost += atomic_load_explicit(&mapping->lost, memory_order_relaxed); /* a count only */
+    records->unmeasured += atomic_load_explicit(&mapping->unmeasured, memory_order_relaxed);
     return true;
 }
 

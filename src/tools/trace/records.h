@@ -26,7 +26,8 @@ struct records {
     unsigned n_processes;
     struct records_entry *entries; /* all but TRACE_END, by the time at which they begin */
     size_t n_entries;
-    uint64_t lost; /* records that were not written */
+    uint64_t lost;       /* records that were not written */
+    uint64_t unmeasured; /* launches, copies and fills whose time is not known */
 };
 
 /* Reads all files of the folder. False, with a message: it cannot be read, or there is no memory; what was read is in *out in any case. */

@@ -105,9 +105,15 @@ int traced_run(const struct traced_run *run, FILE *to, bool *is_written)
     }
     status = execute_and_wait(run, &(struct tool_launch_tracing){.folder = folder, .driver = run->driver ? driver : NULL});
     *is_written = records_read(folder, &records);
-    chrome_write(&records, driver, to);
+    if (!chrome_write(&records, driver, to)) {
+        fprintf(stderr, "%s: no memory for the trace\n", run->verb);
+        *is_written = false;
+    }
     if (records.lost)
         fprintf(stderr, "%s: the trace is incomplete: the disk was full, or a process recorded more than 4 GiB\n", run->verb);
+    if (records.unmeasured)
+        fprintf(stderr, "%s: how long %llu launches, copies and fills took is not known: they had not ended, or too many had not\n",
+                run->verb, (unsigned long long)records.unmeasured);
     records_finish(&records);
     remove_folder(folder);
     return status;
