@@ -3,6 +3,7 @@
 #include "verbs.h"
 
 #include "launch.h"
+#include "trace/traced_program.h"
 #include "why.h"
 
 #include <errno.h>
@@ -10,16 +11,32 @@
 #include <string.h>
 #include <unistd.h>
 
+static int run_traced(const struct tool_arguments *arguments, enum tool_launch_method method)
+{
+    const char *profile = arguments->values[CUTTLE_RUN_PROFILE], *dot = profile ? strrchr(profile, '.') : NULL;
+    const bool is_page = dot && !strcmp(dot, ".html");
+
+    return traced_program(&(struct traced_program){
+        .verb = "cuttle run",
+        .command = arguments->operands,
+        .method = method,
+        .outputs = {.trace = arguments->values[CUTTLE_RUN_TRACE], .text = is_page ? NULL : profile, .html = is_page ? profile : NULL}});
+}
+
 int verb_run(const struct tool_arguments *arguments)
 {
     const enum tool_launch_method method = arguments->values[CUTTLE_RUN_PRELOAD] ? TOOL_PRELOAD : TOOL_AUDIT;
     char *const *command = arguments->operands;
     int error;
 
+    if (arguments->values[CUTTLE_RUN_WHY] && (arguments->values[CUTTLE_RUN_TRACE] || arguments->values[CUTTLE_RUN_PROFILE]))
+        return tool_wrong_usage(arguments, "--why does not run the program, so there is nothing for --trace or --profile", "");
     if (arguments->values[CUTTLE_RUN_WHY])
         return tool_why(command[0], method, arguments->values[CUTTLE_RUN_TARGET]);
     if (arguments->values[CUTTLE_RUN_TARGET])
         return tool_wrong_usage(arguments, "--target is for --why", "");
+    if (arguments->values[CUTTLE_RUN_TRACE] || arguments->values[CUTTLE_RUN_PROFILE])
+        return run_traced(arguments, method);
     if (!tool_launch_environment(method, NULL))
         return RUN_FAILED;
     execvp(command[0], command);

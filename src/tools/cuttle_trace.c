@@ -1,45 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `cuttle trace`: runs a program and writes a trace of its calls. */
+/* `cuttle trace` and `cuttle profile`: run a program and write what it did. */
 #include "verbs.h"
 
-#include "trace/traced_run.h"
+#include "trace/traced_program.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define DEFAULT_OUTPUT "cuttle-trace.json"
 
-/* The folder of a file, for files beside it. */
-static void folder_of(const char *path, char out[PATH_MAX])
-{
-    const char *slash = strrchr(path, '/');
-
-    if (slash)
-        snprintf(out, PATH_MAX, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    else
-        snprintf(out, PATH_MAX, ".");
-}
-
 int verb_trace(const struct tool_arguments *arguments)
 {
-    const char *output = arguments->values[CUTTLE_TRACE_OUTPUT] ? arguments->values[CUTTLE_TRACE_OUTPUT] : DEFAULT_OUTPUT;
-    char folder[PATH_MAX];
-    struct traced_run run = {.verb = "cuttle trace",
-                             .command = arguments->operands,
-                             .driver = arguments->values[CUTTLE_TRACE_LIBCUDA],
-                             .folder = folder,
-                             .method = arguments->values[CUTTLE_TRACE_PRELOAD] ? TOOL_PRELOAD : TOOL_AUDIT};
-    FILE *file = fopen(output, "we");
-    bool is_written = false;
-    int status = RUN_FAILED;
+    const char *output = arguments->values[CUTTLE_TRACE_OUTPUT];
 
-    folder_of(output, folder);
-    if (file)
-        status = traced_run(&run, file, &is_written);
-    if (file && fclose(file) == 0 && is_written)
-        return status;
-    if (!file || is_written)
-        fprintf(stderr, "cuttle trace: %s: %s\n", output, strerror(errno));
-    return status == RUN_NOT_FOUND || status == RUN_NOT_EXECUTABLE ? status : RUN_FAILED;
+    return traced_program(&(struct traced_program){.verb = "cuttle trace",
+                                                   .command = arguments->operands,
+                                                   .driver = arguments->values[CUTTLE_TRACE_LIBCUDA],
+                                                   .method = arguments->values[CUTTLE_TRACE_PRELOAD] ? TOOL_PRELOAD : TOOL_AUDIT,
+                                                   .outputs.trace = output ? output : DEFAULT_OUTPUT});
+}
+
+int verb_profile(const struct tool_arguments *arguments)
+{
+    const char *from = arguments->values[CUTTLE_PROFILE_FROM];
+    const struct traced_outputs outputs = {.trace = arguments->values[CUTTLE_PROFILE_TRACE],
+                                           .text = arguments->values[CUTTLE_PROFILE_OUTPUT],
+                                           .html = arguments->values[CUTTLE_PROFILE_HTML],
+                                           .is_text_on_stderr = true};
+
+    if (from && arguments->n_operands)
+        return tool_wrong_usage(arguments, "--from takes the place of a program: ", arguments->operands[0]);
+    if (from && outputs.trace)
+        return tool_wrong_usage(arguments, "--from and --trace: there is a trace already", "");
+    if (from)
+        return traced_profile("cuttle profile", from, &outputs) ? EXIT_SUCCESS : RUN_FAILED;
+    if (!arguments->n_operands)
+        return tool_wrong_usage(arguments, "too few arguments: the usage is ", arguments->verb->operands);
+    return traced_program(&(struct traced_program){.verb = "cuttle profile",
+                                                   .command = arguments->operands,
+                                                   .driver = arguments->values[CUTTLE_PROFILE_LIBCUDA],
+                                                   .method = arguments->values[CUTTLE_PROFILE_PRELOAD] ? TOOL_PRELOAD : TOOL_AUDIT,
+                                                   .outputs = outputs});
 }

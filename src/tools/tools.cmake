@@ -19,6 +19,17 @@ add_custom_command(OUTPUT ${CUTTLE_API_TYPES}
   COMMENT "Table of the driver API's types"
   VERBATIM)
 add_custom_target(api_types DEPENDS ${CUTTLE_API_TYPES})
+
+# The page of `cuttle profile --html`.
+set(CUTTLE_PROFILE_PAGE ${CMAKE_BINARY_DIR}/generated/profile_page.inc)
+add_custom_command(OUTPUT ${CUTTLE_PROFILE_PAGE}
+  COMMAND ${CMAKE_COMMAND} -DINPUT=${CMAKE_SOURCE_DIR}/src/tools/trace/profile_page.html -DOUTPUT=${CUTTLE_PROFILE_PAGE}
+          -P ${CMAKE_SOURCE_DIR}/src/tools/trace/text_to_c.cmake
+  DEPENDS ${CMAKE_SOURCE_DIR}/src/tools/trace/profile_page.html ${CMAKE_SOURCE_DIR}/src/tools/trace/text_to_c.cmake
+  COMMENT "Page of cuttle profile"
+  VERBATIM)
+add_custom_target(profile_page DEPENDS ${CUTTLE_PROFILE_PAGE})
+
 file(GLOB interpose_sources CONFIGURE_DEPENDS src/tools/interpose/*.c)
 add_library(cuttle_interpose SHARED ${interpose_sources} src/api/entry_lookup.c src/tools/trace/api_types.c src/tools/trace/signature.c)
 target_include_directories(cuttle_interpose PRIVATE src src/api ${CMAKE_BINARY_DIR}/generated)
@@ -40,8 +51,8 @@ endif()
 file(GLOB cuttle_sources CONFIGURE_DEPENDS src/tools/*.c src/tools/selftest/*.c src/tools/trace/*.c)
 list(REMOVE_ITEM cuttle_sources ${CMAKE_SOURCE_DIR}/src/tools/ptx2spv.c)
 add_executable(cuttle ${cuttle_sources})
-target_link_libraries(cuttle PRIVATE cuttle_installed cuda_static nvml_static)
-add_dependencies(cuttle nvml_helper api_types) # cuttle smi starts the helper
+target_link_libraries(cuttle PRIVATE cuttle_installed cuda_static nvml_static uthash::uthash)
+add_dependencies(cuttle nvml_helper api_types profile_page) # cuttle smi starts the helper
 if(TARGET SPIRV::Tools)
   target_link_libraries(cuttle PRIVATE SPIRV::Tools)
   set_property(SOURCE src/tools/disassemble.c APPEND PROPERTY COMPILE_DEFINITIONS CUTTLE_WITH_SPIRV_TOOLS)
