@@ -2,16 +2,37 @@
 /* `cuttle trace` and `cuttle profile`: run a program and write what it did. */
 #include "verbs.h"
 
+#include "trace/trace_diff.h"
 #include "trace/traced_program.h"
 
 #include <stdlib.h>
 
 #define DEFAULT_OUTPUT "cuttle-trace.json"
 
+static int compare(const struct tool_arguments *arguments)
+{
+    const char *a = arguments->values[CUTTLE_TRACE_DIFF];
+
+    if (arguments->n_operands != 1 || arguments->values[CUTTLE_TRACE_OUTPUT] || arguments->values[CUTTLE_TRACE_LIBCUDA] ||
+        arguments->values[CUTTLE_TRACE_PRELOAD])
+        return tool_wrong_usage(arguments, "the usage is --diff A B, without other arguments", "");
+    switch (trace_diff("cuttle trace", a, arguments->operands[0], stdout)) {
+    case TRACE_DIFF_SAME:
+        return EXIT_SUCCESS;
+    case TRACE_DIFF_DIFFERENT:
+        return EXIT_FAILURE;
+    case TRACE_DIFF_FAILED:
+        break;
+    }
+    return RUN_FAILED;
+}
+
 int verb_trace(const struct tool_arguments *arguments)
 {
     const char *output = arguments->values[CUTTLE_TRACE_OUTPUT];
 
+    if (arguments->values[CUTTLE_TRACE_DIFF])
+        return compare(arguments);
     return traced_program(&(struct traced_program){.verb = "cuttle trace",
                                                    .command = arguments->operands,
                                                    .driver = arguments->values[CUTTLE_TRACE_LIBCUDA],

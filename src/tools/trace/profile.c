@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "profile.h"
 
+#include "grow.h"
 #include "trace_load.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Grows an array to hold one more element. */
-#define GROW(array, count) ((count) & ((count) - 1) ? (array) : realloc((array), ((count) ? 2 * (size_t)(count) : 1) * sizeof *(array)))
 
 /* ---- tracks ---- */
 

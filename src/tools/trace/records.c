@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "records.h"
 
+#include "grow.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,12 +30,6 @@ const struct trace_field *records_field(const struct trace_record *record, enum 
     return field;
 }
 
-/* Grows an array by one element, doubling its capacity. */
-static void *grow(void *array, size_t count, size_t element_bytes)
-{
-    return count & (count - 1) ? array : realloc(array, (count ? 2 * count : 1) * element_bytes);
-}
-
 static bool add_process(struct records *records, int file)
 {
     struct stat status;
@@ -45,7 +41,7 @@ static bool add_process(struct records *records, int file)
     mapping = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_SHARED, file, 0);
     if (mapping == MAP_FAILED)
         return false;
-    grown = grow(records->processes, records->n_processes, sizeof *records->processes);
+    grown = GROW(records->processes, records->n_processes);
     if (!grown || mapping->magic != TRACE_MAGIC) {
         munmap(mapping, (size_t)status.st_size);
         records->processes = grown ? grown : records->processes;
@@ -60,7 +56,7 @@ static bool add_process(struct records *records, int file)
 
 static bool add_entry(struct records *records, struct records_entry entry)
 {
-    struct records_entry *grown = grow(records->entries, records->n_entries, sizeof *grown);
+    struct records_entry *grown = GROW(records->entries, records->n_entries);
 
     if (!grown)
         return false;
