@@ -90,8 +90,7 @@ set(last_end 0)
 foreach(correlation ${launches})
   file(STRINGS ${trace} span REGEX "${kernel},.*\"correlation\": ${correlation},")
   get_times(begin end "${span}")
-  # the times of one stream are rounded, so one may seem to begin a little before the one before ends
-  math(EXPR begin_late "${begin} + 1000")
+  math(EXPR begin_late "${begin} + 1") # begin and duration are rounded to 1 ns
   if(NOT end GREATER begin OR begin_late LESS last_end)
     message(SEND_ERROR "a launch takes no time, or begins at ${begin} before the one before has ended at ${last_end}: ${span}")
   endif()

@@ -421,19 +421,25 @@ static bool close_span(const struct forward_call *call, CUresult result, const s
     return context && work;
 }
 
+/* Whether this thread is in one of the functions below: a driver may report a failure of our own calls to a callback of the program, which then calls. */
+static _Thread_local bool is_inside;
+
 void spans_begin(const struct forward_call *call, struct span *span)
 {
     CUstreamCaptureMode mode;
     bool is_relaxed;
 
     span->is_open = false;
+    if (is_inside || (!call->plan->work && !call->plan->ends_contexts))
+        return;
+    is_inside = true;
+    is_relaxed = relax(&mode);
     if (call->plan->ends_contexts)
         finish_contexts(call);
-    if (!call->plan->work)
-        return;
-    is_relaxed = relax(&mode);
-    span->is_open = open_span(call, span);
+    else
+        span->is_open = open_span(call, span);
     restore(is_relaxed, mode);
+    is_inside = false;
 }
 
 void spans_end(const struct forward_call *call, CUresult result, struct span *span)
@@ -444,14 +450,16 @@ void spans_end(const struct forward_call *call, CUresult result, struct span *sp
     count_captures(call, result);
     if (call->symbol == FORWARD_cuInit && result == CUDA_SUCCESS && !spans.is_exit_registered)
         spans.is_exit_registered = atexit(finish_at_exit) == 0; /* behind the driver's own, so it is called before them */
-    if (!span->is_open && !call->plan->waits)
+    if (is_inside || (!span->is_open && !call->plan->waits))
         return;
+    is_inside = true;
     is_relaxed = relax(&mode);
     if (span->is_open && close_span(call, result, span) && span->work.kind == TRACE_WORK_KERNEL)
         kernels_record_facts(call, span->work.device);
     if (call->plan->waits)
         harvest_all();
     restore(is_relaxed, mode);
+    is_inside = false;
 }
 
 void spans_after_fork(void)

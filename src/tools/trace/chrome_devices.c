@@ -19,13 +19,19 @@ struct track {
     uint64_t context, stream;
 };
 
+/* In a stream one thing follows another; readers do not show spans of one track that overlap, which they may by the errors of the times. */
+struct track_state {
+    struct track track;
+    uint64_t last_end_ns;
+};
+
 struct devices {
     struct chrome *chrome;
     const struct records_entry ***calls; /* for each process, by correlation; NULL where there is none */
     uint64_t *n_calls;
     const struct records_entry **facts; /* TRACE_KERNEL and TRACE_DEVICE */
     size_t n_facts;
-    struct track *tracks;
+    struct track_state *tracks;
     unsigned n_tracks;
 };
 
@@ -171,7 +177,7 @@ static uint64_t device_process(const struct track *track)
 
 static void name_track(struct devices *devices, unsigned index)
 {
-    const struct track *track = &devices->tracks[index];
+    const struct track *track = &devices->tracks[index].track;
     const struct trace_file *file = devices->chrome->records->processes[track->process].file;
     const struct trace_record *record = device_record(devices, track->process, track->device);
     const struct trace_field *field = record ? records_field(record, TRACE_NAME, 0) : NULL;
@@ -181,7 +187,7 @@ static void name_track(struct devices *devices, unsigned index)
     snprintf(name, sizeof name, "device %u: %.*s (of process %u)", track->device, field ? (int)field->size_bytes : 0,
              field ? (const char *)(field + 1) : "", file->process);
     for (unsigned i = 0; i < index && is_first; i++)
-        is_first = device_process(&devices->tracks[i]) != device_process(track);
+        is_first = device_process(&devices->tracks[i].track) != device_process(track);
     if (is_first)
         chrome_name(devices->chrome, "process_name", device_process(track), 0, name);
     if (track->thread)
@@ -193,19 +199,25 @@ static void name_track(struct devices *devices, unsigned index)
     chrome_name(devices->chrome, "thread_name", device_process(track), index + 1, name);
 }
 
+static bool is_same_track(const struct track *a, const struct track *b)
+{
+    return a->process == b->process && a->device == b->device && a->thread == b->thread && a->context == b->context &&
+           a->stream == b->stream;
+}
+
 /* The number of the track, which is made and named if it is new; 0: no memory. */
 static unsigned find_track(struct devices *devices, const struct track *track)
 {
-    struct track *grown;
+    struct track_state *grown;
 
     for (unsigned i = 0; i < devices->n_tracks; i++)
-        if (!memcmp(&devices->tracks[i], track, sizeof *track))
+        if (is_same_track(&devices->tracks[i].track, track))
             return i + 1;
     grown = realloc(devices->tracks, (devices->n_tracks + 1) * sizeof *grown);
     if (!grown)
         return 0;
     devices->tracks = grown;
-    grown[devices->n_tracks++] = *track;
+    grown[devices->n_tracks++] = (struct track_state){.track = *track};
     name_track(devices, devices->n_tracks - 1);
     return devices->n_tracks;
 }
@@ -235,27 +247,32 @@ static bool write_span(struct devices *devices, const struct records_entry *span
     struct chrome *chrome = devices->chrome;
     const struct trace_work *work;
     char name[TRACE_TEXT_BYTES_MAX + 1], id[64];
+    uint64_t begin_ns, end_ns;
     struct track track;
     unsigned thread;
 
     if (!call || !field)
         return true;
     work = (const struct trace_work *)(field + 1);
-    memset(&track, 0, sizeof track); /* it is compared with its padding */
-    track.process = span->process;
-    track.device = work->device;
-    track.thread = work->stream == STREAM_PER_THREAD ? call->chunk->thread : 0;
-    track.context = work->context;
-    track.stream = work->stream;
+    track = (struct track){.process = span->process,
+                           .device = work->device,
+                           .thread = work->stream == STREAM_PER_THREAD ? call->chunk->thread : 0,
+                           .context = work->context,
+                           .stream = work->stream};
     if (!(thread = find_track(devices, &track)))
         return false;
+    begin_ns = span->record->begin_ns;
+    if (begin_ns < devices->tracks[thread - 1].last_end_ns)
+        begin_ns = devices->tracks[thread - 1].last_end_ns;
+    end_ns = span->record->end_ns > begin_ns ? span->record->end_ns : begin_ns;
+    devices->tracks[thread - 1].last_end_ns = end_ns;
     while ((kernel = records_next_field(call->record, kernel)) && kernel->kind != TRACE_NAME)
         ;
     snprintf(name, sizeof name, "%.*s", kernel ? (int)kernel->size_bytes : (int)sizeof name - 1,
              kernel ? (const char *)(kernel + 1) : names[work->kind]);
     chrome_open(chrome, "X", *name ? name : names[work->kind], device_process(&track), thread);
     json_string(&chrome->json, "cat", categories[work->kind]);
-    chrome_times(chrome, span->record->begin_ns, span->record->end_ns);
+    chrome_times(chrome, begin_ns, end_ns);
     json_object(&chrome->json, "args");
     json_string(&chrome->json, "call", signature_symbol(call->record->symbol));
     json_number(&chrome->json, "correlation", span->record->correlation);
@@ -269,7 +286,7 @@ static bool write_span(struct devices *devices, const struct records_entry *span
     json_end(&chrome->json, '}');
     snprintf(id, sizeof id, "%u.%" PRIu64, chrome->records->processes[span->process].file->process, span->record->correlation);
     chrome_arrow(chrome, "s", chrome->records->processes[call->process].file->process, call->chunk->thread, call->record->begin_ns, id);
-    chrome_arrow(chrome, "f", device_process(&track), thread, span->record->begin_ns, id);
+    chrome_arrow(chrome, "f", device_process(&track), thread, begin_ns, id);
     return true;
 }
 
