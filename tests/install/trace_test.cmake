@@ -127,6 +127,20 @@ foreach(program traced opens)
 endforeach()
 run(77 "" ${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${WORK}/other ${CUTTLE} trace --output ${trace} --libcuda libcuda.so.1 ${WORK}/opens libcuda.so.1)
 
+# A driver that has no table for tracing. The library that it is linked with needs another name, or the program's would take its place.
+file(COPY_FILE ${LIBRARY_FOLDER}/libcuda.so.1 ${WORK}/other/libothr.so.1)
+run(0 "" ${CC} -shared -fPIC -D_GNU_SOURCE -I${SOURCE}/include ${here}/other_driver.c -o ${WORK}/other/driver.so -Wl,--no-as-needed -L${LIBRARY_FOLDER} -lcuda -Wl,-rpath,${WORK}/other -ldl)
+run(0 "" sed -i "s/libcuda[.]so[.]1/libothr.so.1/g" ${WORK}/other/driver.so)
+foreach(way "" graph)
+  run(0 "^$" ${CUTTLE} trace --output ${trace} --libcuda ${WORK}/other/driver.so ${WORK}/traced ${way})
+  check_driver(${trace} ${WORK}/other/driver.so)
+  count(4 "${kernel},.*\"call\": \"cuLaunchKernel\",.*\"occupancy\": [01]" ${trace})
+  count(2 "\"cat\": \"(fill|copy)\",.*\"bytes\": 16384" ${trace})
+  count(0 "\"cat\": \"compilation\"" ${trace})
+endforeach()
+count(1 "\"name\": \"graph\",.*\"cat\": \"graph\"" ${trace})
+count(6 "\"name\": \"cuLaunchKernel\"" ${trace})
+
 # ---- --diff ----
 foreach(name a b)
   run(0 "^$" ${CUTTLE} trace --output ${WORK}/${name}.json ${WORK}/traced)
