@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Driver API: Profiler Control. No profiling tool can be attached, so there is nothing to switch on or off. */
+/* Driver API: Profiler Control. `cuttle profile` traces from outside, and finds these calls in its trace; so there is nothing to switch on or off. */
 #include "entry_points.h"
 
 #include "core/device/context.h"

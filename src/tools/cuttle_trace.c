@@ -46,6 +46,7 @@ int verb_profile(const struct tool_arguments *arguments)
     const struct traced_outputs outputs = {.trace = arguments->values[CUTTLE_PROFILE_TRACE],
                                            .text = arguments->values[CUTTLE_PROFILE_OUTPUT],
                                            .html = arguments->values[CUTTLE_PROFILE_HTML],
+                                           .extent = arguments->values[CUTTLE_PROFILE_RANGE] ? PROFILE_RANGES : PROFILE_ALL,
                                            .is_text_on_stderr = true};
 
     if (from && arguments->n_operands)

@@ -69,6 +69,19 @@ if(page MATCHES "(src|href)=|https?://|@[A-Z]+@")
   message(SEND_ERROR "page.html refers to something else: ${CMAKE_MATCH_0}")
 endif()
 
+# ---- a range of the program ----
+run(0 "^$" ${CUTTLE} profile --range --output ${WORK}/table --trace ${WORK}/range.json ${WORK}/traced range)
+file(READ ${WORK}/table table)
+check_row("${table}" 1 " +[0-9]+%  [a-z ]+ 128 +[0-9]+ +0 +0" add_number)
+check_row("${table}" 1 " +0" cuLaunchKernel)
+if(table MATCHES "cuMemAlloc|copy from|cuProfilerStop" OR NOT table MATCHES "cuProfilerStart")
+  message(SEND_ERROR "the range has something that lies outside, or lacks its beginning:\n${table}")
+endif()
+run(0 "" ${CUTTLE} profile --from ${WORK}/range.json --output ${WORK}/table)
+file(READ ${WORK}/table table)
+check_row("${table}" 4 " +0" cuLaunchKernel)
+run(125 "did not call cuProfilerStart" ${CUTTLE} profile --range --from ${WORK}/trace.json)
+
 # ---- cuttle run ----
 run(0 "^$" ${CUTTLE} run --trace ${WORK}/run.json --profile ${WORK}/run.html -- ${WORK}/traced)
 file(READ ${WORK}/run.html page)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* traced [WAY]: makes known calls of the driver API, for traces. First a child process, then the process itself: three launches in a stream with copies around
  * them, one launch by another thread, and a call that fails. WAY: "killed" ends the process by a signal after the launches, "longer" makes one call
- * more, "graph" launches a graph of two kernels, too. */
+ * more, "graph" launches a graph of two kernels, too, "range" calls cuProfilerStart and cuProfilerStop around the launch in the other thread. */
 #include "cuda.h"
+#include "cudaProfiler.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -103,8 +104,12 @@ int main(int argc, char **argv)
         CHECK(cuCtxSynchronize());
     if (!strcmp(way, "graph"))
         launch_graph(stream);
+    if (!strcmp(way, "range"))
+        CHECK(cuProfilerStart());
     if (pthread_create(&thread, NULL, launch_in_thread, NULL) != 0 || pthread_join(thread, NULL) != 0)
         return 2;
+    if (!strcmp(way, "range"))
+        CHECK(cuProfilerStop());
     CHECK(cuMemcpyDtoHAsync(numbers, memory, sizeof numbers, stream));
     CHECK(cuStreamSynchronize(stream));
     for (unsigned i = 0; i < COUNT; i++)

@@ -5,6 +5,7 @@
 #include "trace_load.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,34 @@ static bool take_name(struct profile *profile, const struct json_value *event)
     free(*member);
     *member = strdup(name);
     return *member;
+}
+
+/* ---- ranges ---- */
+
+/* Calls are in the file in the order of time, and before the work of devices: so what a range contains comes behind its beginning. */
+static bool take_range(struct profile *profile, const char *call, double begin_us)
+{
+    const bool is_open = profile->n_ranges && profile->ranges[profile->n_ranges - 1].end_us == INFINITY;
+    struct profile_range *grown;
+
+    if (!strcmp(call, "cuProfilerStop") && is_open)
+        profile->ranges[profile->n_ranges - 1].end_us = begin_us;
+    if (strcmp(call, "cuProfilerStart") != 0 || is_open)
+        return true;
+    grown = GROW(profile->ranges, profile->n_ranges);
+    if (!grown)
+        return false;
+    profile->ranges = grown;
+    grown[profile->n_ranges++] = (struct profile_range){begin_us, INFINITY};
+    return true;
+}
+
+static bool is_in_range(const struct profile *profile, double begin_us)
+{
+    for (unsigned i = 0; i < profile->n_ranges; i++)
+        if (begin_us >= profile->ranges[i].begin_us && begin_us < profile->ranges[i].end_us)
+            return true;
+    return profile->extent == PROFILE_ALL;
 }
 
 /* ---- rows ---- */
@@ -154,6 +183,10 @@ static bool take_event(void *user, const struct json_value *event)
         return take_name(profile, event);
     if (strcmp(phase, "X") != 0)
         return true; /* arrows */
+    if (section == PROFILE_CALLS && !take_range(profile, name, begin_us))
+        return false;
+    if (!is_in_range(profile, begin_us))
+        return true;
     if (section == PROFILE_COMPILATIONS) {
         char *kernel = readable_name(json_member_text(args, "kernelName", ""));
 
@@ -191,13 +224,17 @@ static int compare_rows(const void *a, const void *b)
     return strcmp(x->key, y->key);
 }
 
-bool profile_load(const char *verb, const char *path, struct profile *out)
+bool profile_load(const char *verb, const char *path, enum profile_extent extent, struct profile *out)
 {
     unsigned n = 0;
 
-    *out = (struct profile){0};
+    *out = (struct profile){.extent = extent};
     if (!trace_load(verb, path, take_event, out))
         return false;
+    if (extent == PROFILE_RANGES && !out->n_ranges) {
+        fprintf(stderr, "%s: the program did not call cuProfilerStart\n", verb);
+        return false;
+    }
     out->sorted = malloc((out->n_rows + 1) * sizeof *out->sorted);
     if (!out->sorted) {
         fprintf(stderr, "%s: no memory\n", verb);
@@ -230,6 +267,7 @@ void profile_finish(struct profile *profile)
     free(profile->sorted);
     free(profile->tracks);
     free(profile->events);
+    free(profile->ranges);
 }
 
 double profile_total_us(const struct profile *profile, enum profile_section section)

@@ -44,7 +44,19 @@ struct profile_event {
     const struct profile_row *row;
 };
 
+enum profile_extent {
+    PROFILE_ALL,
+    PROFILE_RANGES, /* what begins between cuProfilerStart and cuProfilerStop */
+};
+
+struct profile_range {
+    double begin_us, end_us;
+};
+
 struct profile {
+    enum profile_extent extent;
+    struct profile_range *ranges; /* in the order of time */
+    unsigned n_ranges;
     struct profile_row *rows;    /* a hash table */
     struct profile_row **sorted; /* by section, then by total time, the longest first */
     unsigned n_rows;
@@ -57,7 +69,7 @@ struct profile {
 };
 
 /* Sums up a trace file. False, with a message; the caller finishes *out in any case. */
-bool profile_load(const char *verb, const char *path, struct profile *out);
+bool profile_load(const char *verb, const char *path, enum profile_extent extent, struct profile *out);
 void profile_finish(struct profile *profile);
 /* The sum of a section's times. */
 double profile_total_us(const struct profile *profile, enum profile_section section);

@@ -437,8 +437,8 @@ enum trace_diff_result trace_diff(const char *verb, const char *path_a, const ch
     struct diff diff = {0};
     enum trace_diff_result result = TRACE_DIFF_FAILED;
 
-    if (profile_load(verb, path_a, &profile_a) && profile_load(verb, path_b, &profile_b) && trace_load(verb, path_a, take_call, &diff.a) &&
-        trace_load(verb, path_b, take_call, &diff.b) && compare_runs(verb, &diff)) {
+    if (profile_load(verb, path_a, PROFILE_ALL, &profile_a) && profile_load(verb, path_b, PROFILE_ALL, &profile_b) &&
+        trace_load(verb, path_a, take_call, &diff.a) && trace_load(verb, path_b, take_call, &diff.b) && compare_runs(verb, &diff)) {
         const bool is_same = !diff.only_a && !diff.only_b && !diff.results && !diff.arguments;
 
         fprintf(to, "A: %s\nB: %s\n%lu calls in A, %lu in B, %lu in both%s\n", path_a, path_b, diff.n_a, diff.n_b, diff.n_common,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "traced_program.h"
 
-#include "profile.h"
 #include "traced_run.h"
 
 #include <errno.h>
@@ -56,7 +55,7 @@ static bool write_profile(const char *verb, const char *path, const struct profi
 bool traced_profile(const char *verb, const char *trace, const struct traced_outputs *outputs)
 {
     struct profile profile;
-    bool is_written = profile_load(verb, trace, &profile);
+    bool is_written = profile_load(verb, trace, outputs->extent, &profile);
 
     if (is_written && !outputs->text && outputs->is_text_on_stderr)
         profile_write_text(&profile, stderr);

@@ -3,12 +3,14 @@
 #ifndef CT_TOOLS_TRACED_PROGRAM_H
 #define CT_TOOLS_TRACED_PROGRAM_H
 
+#include "profile.h"
 #include "tools/launch.h"
 
 struct traced_outputs {
-    const char *trace;      /* path of a trace; NULL: none */
-    const char *text;       /* path of a profile as text; NULL: none */
-    const char *html;       /* path of a profile as a page; NULL: none */
+    const char *trace; /* path of a trace; NULL: none */
+    const char *text;  /* path of a profile as text; NULL: none */
+    const char *html;  /* path of a profile as a page; NULL: none */
+    enum profile_extent extent;
     bool is_text_on_stderr; /* the profile as text goes to standard error if `text` is NULL */
 };
 
