@@ -51,13 +51,14 @@ struct context {
     unsigned n_pending;
 };
 
+/* The lock guards the contexts. Driver calls are made under it: nothing that holds a driver's lock wants it. Work is waited for only where a context ends, for
+ * PATIENCE_US at most. */
 static struct {
-    pthread_mutex_t
-        lock; /* guards the contexts. Driver calls that do not wait for work are made under it; nothing that holds a driver's lock wants it */
+    pthread_mutex_t lock;
     struct context *contexts;
     const struct ct_trace_table *cuttle; /* NULL: another driver; constant */
     atomic_uint captures; /* streams that are captured. relaxed: a thread that must know has begun one, or is told by the program */
-    bool is_exit_registered;
+    atomic_bool is_exit_registered; /* relaxed: it guards nothing else */
 } spans = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- captures ---- */
@@ -448,8 +449,9 @@ void spans_end(const struct forward_call *call, CUresult result, struct span *sp
     bool is_relaxed;
 
     count_captures(call, result);
-    if (call->symbol == FORWARD_cuInit && result == CUDA_SUCCESS && !spans.is_exit_registered)
-        spans.is_exit_registered = atexit(finish_at_exit) == 0; /* behind the driver's own, so it is called before them */
+    if (call->symbol == FORWARD_cuInit && result == CUDA_SUCCESS &&
+        !atomic_exchange_explicit(&spans.is_exit_registered, true, memory_order_relaxed))
+        atexit(finish_at_exit); /* behind the driver's own, so it is called before them; without it the last spans are missing */
     if (is_inside || (!span->is_open && !call->plan->waits))
         return;
     is_inside = true;
