@@ -62,6 +62,7 @@ struct ptx2spv_options {
     bool clusters;    /* with cooperative: compile for clusters of several blocks; their shared memory is in device memory */
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
     bool any_grid;                        /* for ptx2spv_kernel_compile: kernel_info.limits_grid and limits_objects will be 0 */
+    bool check;                           /* for ptx2spv_kernel_compile: check the kernel's accesses to memory, see struct ptx2spv_check */
 };
 
 enum ptx2spv_dialect {
@@ -473,6 +474,51 @@ struct ptx2spv_slots {
 };
 #define PTX2SPV_SLOT_ALIGN 256
 
+/* A kernel compiled with options.check examines each access of the program before it makes it. It has an additional parameter of 64 bits at
+ * kernel_info.check_param_offset, unless that is 0: the CUDA address of this struct, which the host fills before the launch and which does
+ * not change while the kernel runs. An access that is not allowed is left out (loads give 0) and counted in a site: kernel_info.check_sites
+ * of them are in memory that the host reads, initially zero. The accesses of system functions are not examined. */
+struct ptx2spv_check {
+    uint64_t sites;    /* CUDA address of the kernel's sites, struct ptx2spv_check_site */
+    uint64_t ranges;   /* CUDA address of the ranges that kernels may access, in ascending order; the first one has start and bytes 0 */
+    uint32_t n_ranges; /* with that first one */
+    uint32_t launch;   /* what reports of this launch contain */
+    /* Here follows a struct ptx2spv_check_range for each whole 8 bytes of the declared parameters: the range that may be written which contains
+     * this value as an address, or bytes 0. */
+};
+#define PTX2SPV_CHECK_READ_ONLY (UINT64_C(1) << 63) /* in ptx2spv_check_range.bytes: kernels may not write */
+struct ptx2spv_check_range {
+    uint64_t start, bytes; /* CUDA address */
+};
+enum ptx2spv_check_fault {
+    PTX2SPV_CHECK_NONE,
+    PTX2SPV_CHECK_OUTSIDE,    /* not within one range; in shared memory and local memory, not within that of the block or thread */
+    PTX2SPV_CHECK_MISALIGNED, /* not at a multiple of its size */
+    PTX2SPV_CHECK_WRITE,      /* a write to a range that is read-only */
+};
+#define PTX2SPV_CHECK_FAULTS 3
+enum ptx2spv_check_operation { PTX2SPV_CHECK_LOAD, PTX2SPV_CHECK_STORE, PTX2SPV_CHECK_ATOMIC };
+enum ptx2spv_check_space { PTX2SPV_CHECK_GLOBAL, PTX2SPV_CHECK_SHARED, PTX2SPV_CHECK_LOCAL, PTX2SPV_CHECK_GENERIC };
+/* A fault of an access in the code. What happened first is described; `fault` is written last. The host takes it by setting `fault` and `count` to 0. */
+struct ptx2spv_check_site {
+    uint32_t count;    /* how often */
+    uint32_t fault;    /* enum ptx2spv_check_fault */
+    uint64_t address;  /* CUDA address, generic address, or offset in shared or local memory */
+    uint32_t line;     /* in the PTX text */
+    uint32_t access;   /* PTX2SPV_CHECK_ACCESS */
+    uint32_t launch;   /* of struct ptx2spv_check */
+    uint32_t block[3]; /* %ctaid */
+    uint32_t thread[3];
+    uint32_t reserved[3];
+};
+/* The number of the PTX text (the input of the linker), the bytes of the access, and enumerators of the operation and the space. */
+#define PTX2SPV_CHECK_ACCESS(source, bytes, operation, space)                                                                              \
+    ((uint32_t)(source) << 16 | (uint32_t)(bytes) << 4 | (uint32_t)(operation) << 2 | (uint32_t)(space))
+#define PTX2SPV_CHECK_SOURCE(access) ((access) >> 16)
+#define PTX2SPV_CHECK_BYTES(access) ((access) >> 4 & 0xfffu)
+#define PTX2SPV_CHECK_OPERATION(access) ((access) >> 2 & 3u)
+#define PTX2SPV_CHECK_SPACE(access) ((access) & 3u)
+
 struct ptx2spv_param {
     uint32_t offset, size, align; /* in bytes; offset in the parameter block */
 };
@@ -579,6 +625,18 @@ const struct ptx2spv_relocation *ptx2spv_module_relocations(const struct ptx2spv
 /* .version as major*10+minor, .target as its number (sm_75: 75), .address_size in bits. */
 void ptx2spv_module_versions(const struct ptx2spv_module *module, unsigned *isa, unsigned *sm, unsigned *address_bits);
 
+/* A place in the source of a kernel, according to .loc and .file in its PTX. */
+struct ptx2spv_place {
+    char file[256];     /* the end of its path, if that is longer; "": unknown */
+    char function[256]; /* the inlined function that contains it, mangled; "": it is not inlined, or unknown */
+    unsigned line, column;
+};
+#define PTX2SPV_PLACES_MAX 8
+/* Where the code at a line of a PTX text comes from (the input of the linker with that number): the place itself, and the places of the calls by
+ * which it was inlined, outwards. Returns how many places were stored: 0: unknown. */
+unsigned ptx2spv_module_places(const struct ptx2spv_module *module, unsigned input, unsigned line,
+                               struct ptx2spv_place out[PTX2SPV_PLACES_MAX]);
+
 #define PTX2SPV_GRID_LIMIT (UINT64_C(1) << 31)
 /* An allocation that a parameter points into, and every other range of addresses that a kernel may take for one object. It is 1 MiB less
  * than 2^31, so that a parameter may also point a little in front of its object, as programs do that count from 1. */
@@ -608,7 +666,8 @@ struct ptx2spv_kernel_info {
     uint32_t exchange_bytes, exchange_thread_bytes;
     uint32_t grid_param_offset, grid_thread_words; /* cooperative kernels: see struct ptx2spv_grid */
     uint32_t slots_param_offset;                   /* if shared_in_memory */
-    uint32_t number_param_offset; /* unless 0: an additional parameter of 64 bits, the number of the launch, which is %gridid */
+    uint32_t number_param_offset;             /* unless 0: an additional parameter of 64 bits, the number of the launch, which is %gridid */
+    uint32_t check_param_offset, check_sites; /* see struct ptx2spv_check */
 };
 
 /* A SPIR-V module with one entry point, "main". The words are from malloc. */

@@ -14,7 +14,7 @@ struct arguments {
     const struct tool_arguments *parsed;
     const char *input, *output, *kernel, *dump;
     const struct ptx2spv_target *target;
-    bool list;
+    bool list, check;
 };
 
 /* Returns 0, or the exit status. */
@@ -28,6 +28,7 @@ static int take_arguments(struct arguments *out, const struct tool_arguments *pa
                               .output = values[PTX2SPV_ARGUMENT_OUTPUT],
                               .kernel = values[PTX2SPV_ARGUMENT_KERNEL],
                               .dump = values[PTX2SPV_ARGUMENT_DUMP],
+                              .check = values[PTX2SPV_ARGUMENT_CHECK] != NULL,
                               .target = tool_target(target),
                               .list = values[PTX2SPV_ARGUMENT_LIST]};
     return out->target ? 0 : tool_wrong_usage(parsed, "unknown target ", target);
@@ -176,7 +177,7 @@ static int compile_kernels(const struct arguments *arguments, const struct ptx2s
 static int run(struct arguments *arguments)
 {
     const struct ptx2spv_options options = {
-        .on_diagnostic = print_diagnostic, .on_dump = print_dump, .user = arguments, .dump = arguments->dump};
+        .on_diagnostic = print_diagnostic, .on_dump = print_dump, .user = arguments, .dump = arguments->dump, .check = arguments->check};
     struct ptx2spv_module *module = NULL;
     enum ptx2spv_status status;
     size_t length = 0;

@@ -101,6 +101,7 @@ void ct_build_access(struct ct_build *b, struct ct_insn *insn, const struct ct_a
     insn->semantics = ordered ? PTX_RELAXED : mods->semantics;
     insn->scope = mods->scope;
     insn->align_log2 = (uint8_t)__builtin_ctz(bytes);
+    insn->is_checked = b->fn->compilation->options.check && !b->source->is_system;
     if (insn->n_operands)
         insn->operands[0] = address->base;
 }

@@ -114,6 +114,7 @@ struct ct_insn {
     bool is_device;                /* LOAD, STORE and ATOM in GLOBAL: the rule for pointers has been applied to the address (offsets.c) */
     bool is_element;               /* ADD of 64 bits: operand 0 is the address of an array, operand 1 the distance of a thread's element
                                       from it: set by indices.c, for the emitter */
+    bool is_checked;               /* LOAD, STORE and ATOM: an access of the program, which `check` examines; set with options.check only */
     uint64_t imm;                  /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape */
     int64_t offset;                /* LOAD, STORE, ATOM */
     uint32_t local;                /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
@@ -269,10 +270,13 @@ struct ct_fn {
     bool shared_in_memory;      /* set by shared_slots.c: there is one more parameter, a struct ptx2spv_slots */
     uint32_t slots_param_offset;
     uint32_t number_param_offset; /* of one more parameter, the launch's number: set by build; 0: the kernel does not read %gridid */
-    uint32_t param_bytes;         /* of the parameter block, with the additional parameters */
-    uint32_t grid_thread_words;   /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
-    bool limits_objects;          /* set by offsets.c: objects in memory have at most PTX2SPV_OBJECT_LIMIT bytes */
-    bool limits_grid;             /* set by indices.c: launches have at most 2^31 threads in x */
+    uint32_t check_param_offset;  /* of one more parameter, the address of a struct ptx2spv_check; 0: there is none */
+    uint32_t check_sites;         /* set by check.c, as the line above */
+    uint32_t declared_param_bytes;
+    uint32_t param_bytes;       /* of the parameter block, with the additional parameters */
+    uint32_t grid_thread_words; /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
+    bool limits_objects;        /* set by offsets.c: objects in memory have at most PTX2SPV_OBJECT_LIMIT bytes */
+    bool limits_grid;           /* set by indices.c: launches have at most 2^31 threads in x */
     bool uses_dynamic_shared, reads_shared_size, uses_barrier, uses_fault, uses_timer, uses_images, params_in_buffer;
     /* structured form */
     struct ct_node *body;

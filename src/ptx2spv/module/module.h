@@ -3,7 +3,7 @@
  * kernels from it at once, each with its own compilation (and arena). */
 #ifndef PTX2SPV_MODULE_H
 #define PTX2SPV_MODULE_H
-/* Parts: functions.c, system_functions.c. */
+/* Parts: functions.c, places.c, system_functions.c. */
 
 #include "ptx2spv/syntax/ast.h"
 #include "compilation.h"

@@ -184,6 +184,8 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .limits_objects = fn->limits_objects,
         .slots_param_offset = fn->slots_param_offset,
         .number_param_offset = fn->number_param_offset,
+        .check_param_offset = fn->check_param_offset,
+        .check_sites = fn->check_sites,
         .static_shared_bytes = fn->shared_bytes,
         .dynamic_shared_offset = fn->dynamic_shared_offset,
         .local_bytes = fn->local_bytes,
@@ -201,7 +203,7 @@ static enum ptx2spv_status compile(struct job *job)
     struct ct_fn *fn = ct_fn_create(compilation, job->module->syntax, job->source, job->target);
     enum ptx2spv_status status;
 
-    fn->param_bytes = job->decl->param_bytes;
+    fn->param_bytes = fn->declared_param_bytes = job->decl->param_bytes;
     fn->cooperative = compilation->options.cooperative;
     fn->clusters = fn->cooperative && compilation->options.clusters;
     if (fn->cooperative)

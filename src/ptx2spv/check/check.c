@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check: examines the program's accesses to memory, and leaves out those that are not allowed.
+ * In:  SSA; the accesses marked is_checked; spaces known.   Out: the same, without marks; the graph has more blocks.
+ *
+ *     x = load a          if (a is within the range that its root leads to && a is aligned)           bounds.c
+ *                             x1 = load a
+ *              =>         else if (a is allowed according to the table of ranges)                     search.c
+ *                             x1 = load a                                                             the same code
+ *                         else
+ *                             count it at its site                                                    sites.c
+ *                         x = phi x1, 0
+ *
+ * It comes before the passes that change addresses into those of the device, and after those that cut kernels at barriers, so the states that
+ * these save are not examined. Shared memory has one range, and so has the local memory of a thread. */
+#include "check.h"
+
+#include <string.h>
+
+uint32_t ct_check_access_bytes(const struct ct_insn *insn)
+{
+    const uint32_t n = insn->op == CT_OP_LOAD ? insn->n_results : insn->op == CT_OP_STORE ? insn->n_operands - 1 : 1;
+
+    return n * (ptx_type_bits(insn->type) / 8);
+}
+
+ct_value ct_check_load(struct ct_cursor *at, ct_value address, uint64_t offset, enum ct_width width)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_LOAD, ct_bits_type(width), 1, 1);
+
+    insn->space = CT_SPACE_GLOBAL;
+    insn->read_only = true;
+    insn->operands[0] = address;
+    insn->offset = (int64_t)offset;
+    insn->align_log2 = width == CT_W_64 ? 3 : 2;
+    insn->results[0] = ct_value_create(at->fn, width);
+    at->fn->values.v[insn->results[0].i].def = insn;
+    return insn->results[0];
+}
+
+ct_value ct_check_control(struct ct_check *check)
+{
+    struct ct_fn *fn = check->fn;
+    struct ct_insn *insn;
+
+    if (check->control.i)
+        return check->control;
+    if (!fn->param_bytes)
+        fn->param_bytes = sizeof(uint64_t); /* offset 0 means that there is no such parameter */
+    fn->check_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
+    insn = ct_emit_insn(&check->entry, CT_OP_LOAD, PTX_B64, 1, 0);
+    insn->space = CT_SPACE_PARAM;
+    insn->offset = fn->check_param_offset;
+    insn->align_log2 = 3;
+    insn->results[0] = ct_value_create(fn, CT_W_64);
+    fn->values.v[insn->results[0].i].def = insn;
+    check->control = insn->results[0];
+    return check->control;
+}
+
+static ct_value address_of(struct ct_cursor *at, const struct ct_insn *insn)
+{
+    const ct_value base = insn->operands[0];
+
+    return insn->offset ? ct_add_imm(at, base, ct_width_at(at, base) == CT_W_32 ? (uint32_t)insn->offset : (uint64_t)insn->offset) : base;
+}
+
+/* Which rule the access breaks. The first rule that applies is the one about its place. */
+static ct_value fault_of(struct ct_cursor *at, const struct ct_access *access, ct_value inside)
+{
+    const ct_value outside = ct_const32(at, PTX2SPV_CHECK_OUTSIDE), write = ct_const32(at, PTX2SPV_CHECK_WRITE);
+    ct_value fault = inside.i ? ct_select(at, inside, write, outside) : outside;
+
+    if (access->bytes > 1)
+        fault = ct_select(at, ct_check_is_aligned(at, access), fault, ct_const32(at, PTX2SPV_CHECK_MISALIGNED));
+    return fault;
+}
+
+/* Whether there is one range for all accesses of a thread, so that the cheap test is the only one. */
+static bool is_window(const struct ct_access *access)
+{
+    return access->insn->space == CT_SPACE_SHARED || access->insn->space == CT_SPACE_LOCAL;
+}
+
+/* What is executed if the cheap test does not let the access pass; the blocks that follow are `access` and `join`. */
+static void make_slow_path(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, struct ct_block *then,
+                           struct ct_block *join)
+{
+    struct ct_fn *fn = check->fn;
+    ct_value inside = CT_NO_VALUE, allowed;
+
+    if (!is_window(access)) {
+        struct ct_block *refused = ct_block_create(fn);
+
+        ct_check_search(check, at, access, &inside, &allowed);
+        ct_ssa_branch(at, allowed, then, refused);
+        at->block = refused;
+    }
+    ct_check_report(check, at, access, fault_of(at, access, inside));
+    ct_ssa_jump(fn, at->block, join);
+}
+
+/* The results of the access become phis at the head of `join`, whose predecessors are the block of the access and, second, the refusal. */
+static void merge_results(struct ct_fn *fn, struct ct_insn *insn, ct_value *zeros, struct ct_block *join)
+{
+    struct ct_cursor at = {.fn = fn, .block = join, .before = join->first, .where = insn->where};
+
+    for (uint32_t i = 0; i < insn->n_results; i++) {
+        struct ct_insn *phi = ct_emit_insn(&at, CT_OP_PHI, PTX_NONE, 1, 2);
+
+        phi->results[0] = insn->results[i];
+        phi->operands[1] = zeros[i];
+        insn->results[i] = ct_value_create(fn, ct_width_of_value(fn, insn->results[i]));
+        fn->values.v[insn->results[i].i].def = insn;
+        fn->values.v[phi->results[0].i].def = phi;
+        phi->operands[0] = insn->results[i];
+    }
+}
+
+static void make_zeros(struct ct_cursor *at, const struct ct_insn *insn, ct_value *out)
+{
+    for (uint32_t i = 0; i < insn->n_results; i++)
+        out[i] = ct_emit_const(at, ct_width_of_value(at->fn, insn->results[i]), 0);
+}
+
+/* Makes the access depend on the verdict. */
+static void guard(struct ct_check *check, const struct ct_access *access, const struct ct_verdict *fast, struct ct_cursor *at)
+{
+    struct ct_fn *fn = check->fn;
+    struct ct_insn *insn = access->insn;
+    ct_value *zeros = CT_ARENA_ARRAY(&fn->compilation->scratch, ct_value, insn->n_results + 1);
+    struct ct_block *test = insn->block, *slow = ct_block_create(fn), *join, *then;
+    struct ct_cursor in_slow = {.fn = fn, .block = slow, .where = insn->where};
+    ct_value never;
+
+    make_zeros(at, insn, zeros);
+    never = ct_emit_const(at, CT_W_PRED, 0);
+    then = ct_block_split(fn, test, insn);
+    join = ct_block_split(fn, then, insn->next);
+    at->before = NULL;
+    if (fast->never && !is_window(access))
+        ct_ssa_jump(fn, test, slow);
+    else
+        ct_ssa_branch(at, fast->never ? never : fast->holds, then, slow);
+    ct_ssa_jump(fn, then, join);
+    make_slow_path(check, &in_slow, access, then, join);
+    merge_results(fn, insn, zeros, join);
+}
+
+static bool is_access(const struct ct_insn *insn)
+{
+    return insn->is_checked && insn->space != CT_SPACE_PARAM && !insn->is_device;
+}
+
+static void examine(struct ct_check *check, struct ct_insn *insn)
+{
+    struct ct_cursor at = {.fn = check->fn, .block = insn->block, .before = insn, .where = insn->where};
+    struct ct_access access = {.insn = insn, .bytes = ct_check_access_bytes(insn), .writes = insn->op != CT_OP_LOAD};
+    struct ct_verdict fast;
+
+    insn->is_checked = false;
+    access.address = address_of(&at, insn);
+    if (insn->space == CT_SPACE_GLOBAL || insn->space == CT_SPACE_GENERIC)
+        access.root = ct_check_root(check, insn->operands[0]);
+    fast = ct_check_bounds(check, &at, &access);
+    if (fast.holds.i || fast.never)
+        guard(check, &access, &fast, &at);
+}
+
+/* The first instruction of the entry that is no phi. */
+static struct ct_insn *first_of(const struct ct_block *block)
+{
+    struct ct_insn *insn = block->first;
+
+    while (insn->op == CT_OP_PHI)
+        insn = insn->next;
+    return insn;
+}
+
+enum ct_pass_result ct_pass_check(struct ct_fn *fn)
+{
+    struct ct_check check = {.fn = fn, .declared_param_bytes = fn->declared_param_bytes};
+    CT_VEC(struct ct_insn *) accesses = {0};
+
+    if (!fn->compilation->options.check || fn->is_subroutine)
+        return CT_PASS_UNCHANGED;
+    check.entry = (struct ct_cursor){.fn = fn, .block = fn->blocks.v[0], .before = first_of(fn->blocks.v[0]), .where = fn->source->where};
+    check.entry.before = ct_emit_insn(&check.entry, CT_OP_UNDEF, PTX_B32, 1, 0); /* stays there when the block is split */
+    check.entry.before->results[0] = ct_value_create(fn, CT_W_32);
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (is_access(insn))
+                *CT_PUSH(&fn->compilation->scratch, &accesses) = insn;
+    for (uint32_t i = accesses.n; i-- > 0;) /* backwards, so that splitting a block moves few instructions */
+        examine(&check, accesses.v[i]);
+    return CT_PASS_CHANGED;
+}

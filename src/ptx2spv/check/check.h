@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
+#ifndef PTX2SPV_CHECK_H
+#define PTX2SPV_CHECK_H
+/* Parts: bounds.c, roots.c, search.c, sites.c. */
+
+#include "ptx2spv/ir/builder.h"
+
+/* What an address is computed from, as far as that tells where it should lead. */
+enum ct_root_kind {
+    CT_ROOT_UNKNOWN,
+    CT_ROOT_PARAM,    /* 8 bytes of the declared parameters */
+    CT_ROOT_VARIABLE, /* a variable in the module's image */
+    CT_ROOT_PARAMS,   /* the address of the parameters themselves */
+};
+struct ct_root {
+    enum ct_root_kind kind;
+    uint64_t offset; /* PARAM: of the 8 bytes; VARIABLE: of the place in the image. The address is that place itself if is_place */
+    bool is_place;
+};
+
+/* The limits of a range that a root leads to, in values that dominate the whole kernel. */
+struct ct_check_limits {
+    uint64_t offset; /* of the parameter */
+    uint32_t bytes;  /* of the accesses */
+    ct_value start, n_places;
+};
+
+struct ct_check {
+    struct ct_fn *fn;
+    struct ct_cursor entry; /* where code goes that is executed once */
+    uint32_t declared_param_bytes;
+    ct_value control; /* the address of struct ptx2spv_check, or none yet */
+    CT_VEC(struct ct_check_limits) limits;
+};
+
+/* An access that is being examined. */
+struct ct_access {
+    struct ct_insn *insn;
+    uint32_t bytes;   /* of the whole access: a power of two */
+    ct_value address; /* with insn->offset: 64 bits, in SHARED and LOCAL 32 bits */
+    struct ct_root root;
+    bool writes;
+};
+/* The answer of a test: what is known at compile time needs no code. */
+struct ct_verdict {
+    ct_value holds; /* predicate; none: it always holds */
+    bool never;     /* it never does */
+};
+
+/* The address of struct ptx2spv_check. */
+ct_value ct_check_control(struct ct_check *check);
+/* Loads from what the host has prepared, which does not change. */
+ct_value ct_check_load(struct ct_cursor *at, ct_value address, uint64_t offset, enum ct_width width);
+/* The number of bytes that an access reads or writes. */
+uint32_t ct_check_access_bytes(const struct ct_insn *insn);
+
+/* roots.c */
+struct ct_root ct_check_root(const struct ct_check *check, ct_value address);
+/* The variable of the module's image in which a place is, or NULL. */
+const struct ptx_variable *ct_check_variable_at(const struct ct_fn *fn, uint64_t offset);
+
+/* bounds.c: a test that is cheap and passes for nearly all accesses that are allowed. If the space is SHARED or LOCAL, it passes for all of
+ * them. */
+struct ct_verdict ct_check_bounds(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access);
+/* Whether a 32-bit offset is within the memory of the block (SHARED) or the thread (LOCAL). */
+ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value offset, uint32_t bytes);
+ct_value ct_check_is_aligned(struct ct_cursor *at, const struct ct_access *access);
+
+/* search.c: looks the address up in the ranges. `at` continues behind it. *out_inside: it is within a range; *out_allowed: moreover it may be accessed
+ * like that. */
+void ct_check_search(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value *out_inside,
+                     ct_value *out_allowed);
+
+/* sites.c: counts the access, which is not allowed, and describes it if it is the first one. `fault`: 32 bits, enum ptx2spv_check_fault. */
+void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value fault);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for the range that contains an address, for accesses that the cheap tests do not let pass: those through pointers from memory, and
+ * those that are not allowed.
+ *
+ *     low = 0, n = number of ranges                      the first range begins at 0
+ *     while (n > 0)                                      low: so many ranges are known to begin at or before the address
+ *         half = n / 2
+ *         (low, n) = range[low + half].start <= address ? (low + half + 1, n - half - 1) : (low, half)
+ *     range[low - 1] is the last one that begins at or before the address */
+#include "check.h"
+
+static struct ct_insn *phi(struct ct_cursor *at, ct_value first, ct_value second)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_PHI, PTX_NONE, 1, 2);
+
+    insn->results[0] = ct_value_create(at->fn, ct_width_of_value(at->fn, first));
+    at->fn->values.v[insn->results[0].i].def = insn;
+    insn->operands[0] = first;
+    insn->operands[1] = second;
+    return insn;
+}
+
+static ct_value range_at(struct ct_cursor *at, ct_value ranges, ct_value index)
+{
+    _Static_assert(sizeof(struct ptx2spv_check_range) == 16, "the shift below");
+    return ct_add(at, ranges, ct_zext64(at, ct_shl_imm(at, index, 4)));
+}
+
+/* The address of the last range that begins at or before the address. `at` continues behind the loop. */
+static ct_value find(struct ct_cursor *at, ct_value control, ct_value address)
+{
+    struct ct_fn *fn = at->fn;
+    struct ct_block *head = ct_block_create(fn), *body = ct_block_create(fn), *end = ct_block_create(fn);
+    const ct_value ranges = ct_check_load(at, control, offsetof(struct ptx2spv_check, ranges), CT_W_64);
+    const ct_value count = ct_check_load(at, control, offsetof(struct ptx2spv_check, n_ranges), CT_W_32), zero = ct_const32(at, 0);
+    struct ct_insn *low, *n;
+    ct_value half, middle, is_before, rest;
+
+    ct_ssa_jump(fn, at->block, head);
+    at->block = head;
+    low = phi(at, zero, zero);
+    n = phi(at, count, count);
+    ct_ssa_branch(at, ct_equals(at, n->results[0], 0), end, body);
+    at->block = body;
+    half = ct_shr_imm(at, n->results[0], 1);
+    middle = ct_add(at, low->results[0], half);
+    is_before = ct_icmp(at, PTX_U64, PTX_LE, ct_check_load(at, range_at(at, ranges, middle), 0, CT_W_64), address);
+    rest = ct_sub(at, ct_sub(at, n->results[0], half), ct_const32(at, 1));
+    low->operands[1] = ct_select(at, is_before, ct_add_imm(at, middle, 1), low->results[0]);
+    n->operands[1] = ct_select(at, is_before, rest, half);
+    ct_ssa_jump(fn, body, head);
+    at->block = end;
+    return range_at(at, ranges, ct_add_imm(at, low->results[0], UINT32_MAX));
+}
+
+static void search_global(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value *out_inside,
+                          ct_value *out_allowed)
+{
+    const ct_value control = ct_check_control(check);
+    const ct_value range = find(at, control, access->address);
+    const ct_value start = ct_check_load(at, range, offsetof(struct ptx2spv_check_range, start), CT_W_64);
+    const ct_value bytes = ct_check_load(at, range, offsetof(struct ptx2spv_check_range, bytes), CT_W_64);
+    const ct_value size = ct_and_imm(at, bytes, ~PTX2SPV_CHECK_READ_ONLY), distance = ct_sub(at, access->address, start);
+    const ct_value end = ct_add_imm(at, distance, access->bytes);
+
+    *out_inside = ct_and(at, ct_icmp(at, PTX_U64, PTX_LT, distance, size), ct_icmp(at, PTX_U64, PTX_LE, end, size));
+    *out_allowed = *out_inside;
+    if (access->writes)
+        *out_allowed = ct_and(at, *out_allowed, ct_icmp(at, PTX_U64, PTX_EQ, bytes, size));
+}
+
+/* A generic address may be one of shared or local memory, which no range contains. */
+static void add_windows(struct ct_cursor *at, const struct ct_access *access, ct_value *inside, ct_value *allowed)
+{
+    static const struct {
+        enum ct_space space;
+        uint32_t tag;
+    } windows[] = {{CT_SPACE_SHARED, CT_TAG_SHARED}, {CT_SPACE_LOCAL, CT_TAG_LOCAL}};
+    const ct_value tag = ct_shr_imm(at, access->address, CT_TAG_SHIFT), offset = ct_low32(at, access->address);
+
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        ct_value fits = ct_equals(at, tag, windows[i].tag);
+
+        if (windows[i].space == CT_SPACE_LOCAL || (!at->fn->clusters && ct_fn_uses_shared(at->fn)))
+            fits = ct_and(at, fits, ct_check_is_within(at, windows[i].space, offset, access->bytes));
+        *inside = ct_or(at, *inside, fits);
+        *allowed = ct_or(at, *allowed, fits);
+    }
+}
+
+void ct_check_search(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value *out_inside,
+                     ct_value *out_allowed)
+{
+    search_global(check, at, access, out_inside, out_allowed);
+    if (access->insn->space == CT_SPACE_GENERIC)
+        add_windows(at, access, out_inside, out_allowed);
+    if (access->bytes > 1)
+        *out_allowed = ct_and(at, *out_allowed, ct_check_is_aligned(at, access));
+}

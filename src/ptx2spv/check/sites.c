@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sites of an access: one struct ptx2spv_check_site for each fault, where accesses with that fault are counted. The thread that counts the first one
+ * describes it. The others write to site number 0, which nobody reads, so that there is no branch. */
+#include "check.h"
+
+static struct ct_insn *access_site(struct ct_cursor *at, enum ct_op op, ct_value address, size_t offset, enum ct_width width)
+{
+    struct ct_insn *insn = ct_emit_insn(at, op, ct_bits_type(width), op == CT_OP_ATOM, 2);
+
+    insn->space = CT_SPACE_GLOBAL;
+    insn->operands[0] = address;
+    insn->offset = (int64_t)offset;
+    insn->align_log2 = width == CT_W_64 ? 3 : 2;
+    return insn;
+}
+
+static void store(struct ct_cursor *at, ct_value address, size_t offset, ct_value value)
+{
+    access_site(at, CT_OP_STORE, address, offset, ct_width_at(at, value))->operands[1] = value;
+}
+
+/* The site, or for all but the first thread the one that nobody reads. */
+static ct_value place_of(struct ct_check *check, struct ct_cursor *at, ct_value sites, ct_value fault)
+{
+    const uint64_t first = check->fn->check_sites - (uint64_t)PTX2SPV_CHECK_OUTSIDE;
+    const ct_value offset = ct_bits2(at, CT_OP_MUL, ct_zext64(at, fault), ct_const64(at, sizeof(struct ptx2spv_check_site)));
+    const ct_value site = ct_add(at, sites, ct_add_imm(at, offset, first * sizeof(struct ptx2spv_check_site)));
+    const ct_value one = ct_const32(at, 1);
+    struct ct_insn *count = access_site(at, CT_OP_ATOM, site, offsetof(struct ptx2spv_check_site, count), CT_W_32);
+
+    count->type = PTX_U32;
+    count->operation = PTX_ADD;
+    count->semantics = PTX_RELAXED;
+    count->scope = PTX_SYS;
+    count->operands[1] = one;
+    count->results[0] = ct_value_create(at->fn, CT_W_32);
+    at->fn->values.v[count->results[0].i].def = count;
+    return ct_select(at, ct_equals(at, count->results[0], 0), site, sites);
+}
+
+static uint32_t describe(const struct ct_access *access)
+{
+    static const uint8_t spaces[] = {
+        [CT_SPACE_GENERIC] = PTX2SPV_CHECK_GENERIC,
+        [CT_SPACE_GLOBAL] = PTX2SPV_CHECK_GLOBAL,
+        [CT_SPACE_SHARED] = PTX2SPV_CHECK_SHARED,
+        [CT_SPACE_LOCAL] = PTX2SPV_CHECK_LOCAL,
+    };
+    const struct ct_insn *insn = access->insn;
+    const enum ptx2spv_check_operation operation = insn->op == CT_OP_LOAD    ? PTX2SPV_CHECK_LOAD
+                                                   : insn->op == CT_OP_STORE ? PTX2SPV_CHECK_STORE
+                                                                             : PTX2SPV_CHECK_ATOMIC;
+
+    return PTX2SPV_CHECK_ACCESS(insn->where.source, access->bytes, operation, spaces[insn->space]);
+}
+
+static void store_position(struct ct_cursor *at, ct_value place)
+{
+    static const struct {
+        enum ct_sysval value;
+        size_t offset;
+    } members[] = {
+        {CT_SYS_CTAID_X, offsetof(struct ptx2spv_check_site, block[0])}, {CT_SYS_CTAID_Y, offsetof(struct ptx2spv_check_site, block[1])},
+        {CT_SYS_CTAID_Z, offsetof(struct ptx2spv_check_site, block[2])}, {CT_SYS_TID_X, offsetof(struct ptx2spv_check_site, thread[0])},
+        {CT_SYS_TID_Y, offsetof(struct ptx2spv_check_site, thread[1])},  {CT_SYS_TID_Z, offsetof(struct ptx2spv_check_site, thread[2])},
+    };
+
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+        store(at, place, members[i].offset, ct_sysval(at, members[i].value));
+}
+
+void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value fault)
+{
+    const ct_value control = ct_check_control(check);
+    const ct_value sites = ct_check_load(at, control, offsetof(struct ptx2spv_check, sites), CT_W_64);
+    ct_value place;
+
+    if (!check->fn->check_sites)
+        check->fn->check_sites = 1; /* number 0 */
+    place = place_of(check, at, sites, fault);
+    check->fn->check_sites += PTX2SPV_CHECK_FAULTS;
+    store(at, place, offsetof(struct ptx2spv_check_site, address), ct_zext64(at, access->address));
+    store(at, place, offsetof(struct ptx2spv_check_site, line), ct_const32(at, access->insn->where.line));
+    store(at, place, offsetof(struct ptx2spv_check_site, access), ct_const32(at, describe(access)));
+    store(at, place, offsetof(struct ptx2spv_check_site, launch),
+          ct_check_load(at, control, offsetof(struct ptx2spv_check, launch), CT_W_32));
+    store_position(at, place);
+    store(at, place, offsetof(struct ptx2spv_check_site, fault), fault);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that check their accesses to memory (struct ptx2spv_check): which accesses need code for that, that the code is valid, and source places. What
+ * it finds is tested on devices (tests/check). */
+#include "cuttle/ptx2spv.h"
+
+#include "spirv_machine.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct row {
+    const char *name, *body;
+    unsigned accesses; /* that cannot be decided when the kernel is compiled */
+} rows[] = {
+    {"no access", "", 0},
+    {"a parameter", "ld.param.u32 n,[in];", 0},
+    {"a load", "ld.global.u32 n,[o];", 1},
+    {"a load and a store", "ld.global.u32 n,[o]; st.global.u32 [o+4],n;", 2},
+    {"an atomic", "atom.global.add.u32 n,[o],1;", 1},
+    {"a vector", "ld.global.v4.u32 {m,t,n,t},[o];", 1},
+    {"a byte", "ld.global.u8 n,[o];", 1},
+    {"a variable", "st.global.u32 [v+8],n;", 0},
+    {"before all variables", "st.global.u32 [v+-8],n;", 1},
+    {"across its end", "st.global.u64 [v+12],o;", 1},
+    {"a variable by index", "mov.u64 o,v; mul.wide.u32 a,t,4; add.u64 o,o,a; st.global.u32 [o],n;", 1},
+    {"a constant", "ld.const.u32 n,[c];", 0},
+    {"a write to it", "mov.u64 o,c; st.global.u32 [o],n;", 1},
+    {"shared memory", "st.shared.u32 [s+4],n;", 0},
+    {"misaligned there", "st.shared.u32 [s+5],n;", 1},
+    {"shared memory by index", "mov.u32 n,s; add.u32 n,n,t; st.shared.u8 [n],t;", 1},
+    {"dynamic shared memory", "st.shared.u32 [d],n;", 1},
+    {"a generic address", "cvta.shared.u64 a,s; setp.eq.u32 p,t,0; @p mov.u64 a,o; st.u32 [a],n;", 1},
+    {"a generic address in one space", "mov.u64 a,s; cvta.shared.u64 a,a; st.u32 [a],n;", 1},
+    {"a pointer from memory", "ld.global.u64 a,[o]; ld.global.u32 n,[a];", 2},
+    {"a loop that moves a pointer", "L: ld.global.u32 n,[o]; add.u64 o,o,4; setp.ne.u32 p,n,0; @p bra L;", 1},
+    {"behind a barrier", "bar.sync 0; st.global.u32 [o],n; bar.sync 0; st.global.u32 [o],n;", 2},
+    {"a function of the system",
+     "{ .param .b64 q; .param .b64 z; st.param.b64 [q],o; st.param.b64 [z],o;"
+     ".param .b32 y; call (y), vprintf, (q,z); }",
+     0},
+};
+
+static const char head[] =
+    ".version 7.4\n.target sm_70\n.address_size 64\n"
+    ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"
+    ".global .align 8 .b32 v[4];\n.const .align 4 .b32 c[4];\n.shared .align 4 .b32 s[4];\n.extern .shared .align 4 .b32 d[];\n"
+    ".visible .entry k(.param .u64 out, .param .u32 in)\n{\n"
+    ".reg .pred p; .reg .b32 n, m, t; .reg .b64 o, a; ld.param.u64 o,[out]; mov.u32 t,%tid.x; mov.u32 n,t;\n";
+
+static struct ptx2spv_target make_target(enum ptx2spv_dialect dialect)
+{
+    return (struct ptx2spv_target){
+        .dialect = dialect,
+        .warp_form = PTX2SPV_WARP_COLLECTIVE,
+        .subgroup_size = 8,
+        .push_constant_bytes = 128,
+        .shared_bytes = 32768,
+        .max_block_threads = 1024,
+        .int64 = 1,
+        .int16 = 1,
+        .int8 = 1,
+        .storage8 = 1,
+        .storage16 = 1,
+        .memory_model_device_scope = 1,
+    };
+}
+
+static struct ptx2spv_module *make_module(const char *body)
+{
+    struct ptx2spv_module *module;
+    char text[4096];
+
+    assert_true(snprintf(text, sizeof text, "%s%s\nst.shared.u32 [s],n; ret;\n}\n", head, body) < (int)sizeof text);
+    assert_int_equal(ptx2spv_module_create(text, strlen(text), NULL, &module), PTX2SPV_OK);
+    return module;
+}
+
+static void print(void *user, const struct ptx2spv_diagnostic *diagnostic)
+{
+    (void)user;
+    print_message("%s\n", diagnostic->text);
+}
+
+static void compile(const char *name, const struct ptx2spv_module *module, enum ptx2spv_dialect dialect,
+                    const struct ptx2spv_options *options, struct ptx2spv_kernel *out)
+{
+    const struct ptx2spv_target target = make_target(dialect);
+
+    if (ptx2spv_kernel_compile(module, 0, &target, options, out) != PTX2SPV_OK)
+        fail_msg("%s: not compiled", name);
+    assert_valid_spirv(out->words, out->n_words);
+}
+
+static void test_accesses(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct ptx2spv_options options = {.on_diagnostic = print, .check = true};
+        struct ptx2spv_module *module = make_module(rows[i].body);
+        const unsigned sites = rows[i].accesses ? 1 + PTX2SPV_CHECK_FAULTS * rows[i].accesses : 0;
+
+        for (int dialect = PTX2SPV_VULKAN; dialect <= PTX2SPV_OPENCL; dialect++) {
+            struct ptx2spv_kernel kernel;
+
+            compile(rows[i].name, module, (enum ptx2spv_dialect)dialect, &options, &kernel);
+            if (kernel.info.check_sites != sites || !kernel.info.check_param_offset != !sites)
+                fail_msg("%s: %u sites", rows[i].name, kernel.info.check_sites);
+            ptx2spv_kernel_finish(&kernel);
+        }
+        ptx2spv_module_destroy(module);
+    }
+}
+
+static void test_cooperative_ones(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct ptx2spv_options options = {.on_diagnostic = print, .check = true, .cooperative = true, .clusters = i % 2};
+        struct ptx2spv_module *module = make_module(rows[i].body);
+        struct ptx2spv_kernel kernel;
+
+        compile(rows[i].name, module, PTX2SPV_VULKAN, &options, &kernel);
+        ptx2spv_kernel_finish(&kernel);
+        ptx2spv_module_destroy(module);
+    }
+}
+
+/* Without the option there is nothing of it. */
+static void test_no_check(void **state)
+{
+    struct ptx2spv_module *module = make_module("ld.global.u32 n,[o]; st.global.u32 [o+4],n;");
+    struct ptx2spv_kernel kernel;
+
+    (void)state;
+    compile("no check", module, PTX2SPV_VULKAN, NULL, &kernel);
+    assert_int_equal(kernel.info.check_sites, 0);
+    assert_int_equal(kernel.info.check_param_offset, 0);
+    assert_int_equal(kernel.info.param_bytes, 12);
+    ptx2spv_kernel_finish(&kernel);
+    ptx2spv_module_destroy(module);
+}
+
+/* PTX ISA, "Debugging Directives: .loc": with the example of inlined functions given there. */
+static const char places_text[] = ".version 7.4\n.target sm_70\n.address_size 64\n"
+                                  ".visible .entry first()\n{\n.loc 1 1 1\nret;\n}\n" /* lines 4 to 8 */
+                                  ".visible .entry k()\n{\n"
+                                  "ret;\n"                                                   /* 11 */
+                                  "\t.loc 1 5 2\nret;\n"                                     /* 13 */
+                                  ".loc 2 6 3, function_name $i, inlined_at 1 5 2\nret;\n"   /* 15 */
+                                  ".loc 2 7 4, function_name $i+4, inlined_at 2 6 3\nret;\n" /* 17 */
+                                  "}\n.file 1 \"a.cu\"\n.file 2 \"/b/c.cuh\", 1, 2\n"
+                                  ".section .debug_str\n{\n$i:\n.b8 111,110,101\n.b8 0\n.b8 116,119,111,0\n}\n";
+
+static void test_places(void **state)
+{
+    static const struct {
+        const char *name;
+        unsigned line, n;
+        struct ptx2spv_place places[3];
+    } cases[] = {
+        {"no .loc in this function", 11, 0, {{"", "", 0, 0}}},
+        {"the first function", 7, 1, {{"a.cu", "", 1, 1}}},
+        {"a .loc", 13, 1, {{"a.cu", "", 5, 2}}},
+        {"an inlined function", 15, 2, {{"/b/c.cuh", "one", 6, 3}, {"a.cu", "", 5, 2}}},
+        {"one that is inlined in it", 17, 3, {{"/b/c.cuh", "two", 7, 4}, {"/b/c.cuh", "one", 6, 3}, {"a.cu", "", 5, 2}}},
+    };
+    struct ptx2spv_place places[PTX2SPV_PLACES_MAX];
+    struct ptx2spv_module *module;
+
+    (void)state;
+    assert_int_equal(ptx2spv_module_create(places_text, sizeof places_text, NULL, &module), PTX2SPV_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const unsigned n = ptx2spv_module_places(module, 0, cases[i].line, places);
+
+        if (n != cases[i].n)
+            fail_msg("%s: %u places", cases[i].name, n);
+        for (unsigned p = 0; p < n; p++)
+            if (strcmp(places[p].file, cases[i].places[p].file) || strcmp(places[p].function, cases[i].places[p].function) ||
+                places[p].line != cases[i].places[p].line || places[p].column != cases[i].places[p].column)
+                fail_msg("%s: place %u is %s:%u:%u in %s", cases[i].name, p, places[p].file, places[p].line, places[p].column,
+                         places[p].function);
+    }
+    assert_int_equal(ptx2spv_module_places(module, 1, 13, places), 0); /* no such input */
+    ptx2spv_module_destroy(module);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_accesses),
+        cmocka_unit_test(test_cooperative_ones),
+        cmocka_unit_test(test_no_check),
+        cmocka_unit_test(test_places),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
