@@ -17,6 +17,7 @@
  */
 #include "address_space.h"
 
+#include "address_history.h"
 #include "core/base/permanent_arena.h"
 #include "core/base/log.h"
 
@@ -385,6 +386,8 @@ CUresult ct_address_insert(const struct ct_range *range)
     ct_mutex_lock(&map.lock);
     r = insert_locked(range);
     ct_mutex_unlock(&map.lock);
+    if (r == CUDA_SUCCESS)
+        ct_history_note_birth(range);
     return r;
 }
 
@@ -400,6 +403,8 @@ CUresult ct_address_remove(uint64_t start, enum ct_range_kind kind, struct ct_ra
     ct_mutex_lock(&map.lock);
     r = remove_locked(start, kind, out);
     ct_mutex_unlock(&map.lock);
+    if (r == CUDA_SUCCESS)
+        ct_history_note_death(start);
     return r;
 }
 

@@ -51,6 +51,8 @@ enum ct_lock_rank {
     CT_RANK_COREDUMP,       /* coredump.c: its attributes, and the writing of a report */
     CT_RANK_PROGRESS,       /* progress.c: whether a compilation has ended */
     CT_RANK_COMPILE_AHEAD,  /* compile_ahead.c: the modules whose kernels are compiled ahead */
+    CT_RANK_CHECK,          /* core/check: sites and reports */
+    CT_RANK_HISTORY,        /* address_history.c */
     CT_RANK_LOG,
 };
 

@@ -3,6 +3,7 @@
 #include "print.h"
 
 #include "assertion.h"
+#include "core/backing/address_history.h"
 #include "core/memory/host_memory.h"
 #include "core/base/log.h"
 
@@ -31,6 +32,7 @@ static CUresult make_memory(struct ct_context *context, size_t size_bytes, void 
 
     if (r == CUDA_SUCCESS && (r = ct_host_memory_find(*out, &range)) == CUDA_SUCCESS) {
         *out_address = range.device_pointer;
+        ct_history_hide(range.start);
         memset(*out, 0, size_bytes);
     }
     return r;

@@ -98,6 +98,7 @@ struct ct_context {
     _Atomic(struct ct_print *) print;                         /* print.c; NULL until a module that prints is loaded */
     _Atomic(struct ct_recorded_slots *) recorded_slots;       /* graph/recorded_slots.c; NULL until a recording needs them */
     void (*_Atomic flush_prints)(struct ct_context *context); /* writes their output; NULL: no kernel prints */
+    void (*_Atomic flush_checks)(struct ct_context *context); /* reports what kernels must not do; NULL: none is checked */
     size_t limits[CU_LIMIT_MAX];
     _Atomic CUfunc_cache cache_config;
     _Atomic CUsharedconfig shared_config;

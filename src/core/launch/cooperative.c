@@ -6,6 +6,7 @@
  * host function. */
 #include "launch.h"
 #include "core/base/log.h"
+#include "core/check/check.h"
 #include "core/device/block_shared.h"
 #include "core/device/running.h"
 #include "core/backing/memory_backing.h"
@@ -26,6 +27,7 @@ struct cooperative {
     const char *name;          /* borrowed: the kernel exists until the launch is complete */
     struct ct_backing control; /* struct ptx2spv_grid, then the parameters */
     struct ct_backing states;
+    struct ct_backing check; /* struct ct_check_block, if the kernel is checked */
     struct ct_backing slots; /* struct ptx2spv_slots: the blocks save and restore them with their state */
     struct ct_launch launch;
     bool may_wait;
@@ -38,6 +40,7 @@ static void destroy(struct cooperative *job)
     ct_backing_destroy(job->context, &job->control);
     ct_backing_destroy(job->context, &job->states);
     ct_backing_destroy(job->context, &job->slots);
+    ct_backing_destroy(job->context, &job->check);
     free(job);
 }
 
@@ -185,6 +188,27 @@ static CUresult make(struct ct_context *context, const struct ct_launch_code *co
     return r;
 }
 
+/* A checked kernel may access the barriers of the grid, and the parameters behind them. */
+static CUresult place_check(struct cooperative *job, const struct ct_launch_code *code)
+{
+    const struct ptx2spv_check_range control = {job->control.address, PARAMS_OFFSET};
+    const struct ptx2spv_check_range params = {job->control.address + PARAMS_OFFSET, code->info->param_bytes | PTX2SPV_CHECK_READ_ONLY};
+    const struct ptx2spv_check_range extra[] = {control, params};
+    struct ct_check_block block;
+    CUresult r;
+
+    if (!code->info->check_param_offset)
+        return CUDA_SUCCESS;
+    r = ct_check_block_init(&block, code->function, extra, sizeof extra / sizeof *extra);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_backing_create_host(job->context, ct_check_block_bytes(&block), CT_MEMORY_HOST, &job->check);
+    if (r == CUDA_SUCCESS)
+        ct_check_block_write(&block, job->check.host, job->check.address, (unsigned char *)job->control.host + PARAMS_OFFSET);
+    ct_check_block_finish(&block);
+    return r;
+}
+
 CUresult ct_launch_record_cooperative(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
                                       const void *params, const struct ptx2spv_kernel_decl *decl)
 {
@@ -194,7 +218,9 @@ CUresult ct_launch_record_cooperative(struct ct_stream *stream, const struct ct_
     if (r != CUDA_SUCCESS)
         return r;
     place_params(job, code->info, params, decl->param_bytes);
-    r = ct_stream_run_on_host_locked(stream, run, job);
+    r = place_check(job, code);
+    if (r == CUDA_SUCCESS)
+        r = ct_stream_run_on_host_locked(stream, run, job);
     if (r != CUDA_SUCCESS)
         destroy(job);
     return r;

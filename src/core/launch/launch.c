@@ -7,6 +7,8 @@
 #include "core/base/config.h"
 #include "core/device/device.h"
 #include "core/base/float_environment.h"
+#include "core/check/check.h"
+#include "core/check/sites.h"
 #include "core/code/heap.h"
 #include "core/library/library.h"
 #include "core/base/log.h"
@@ -162,31 +164,58 @@ CUresult ct_launch_pack_params(const struct ct_function *function, void **params
     return CUDA_SUCCESS;
 }
 
+/* Between begin and end: gives a checked kernel what it needs. params: those that it has in memory. */
+static CUresult place_check(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_ring_piece *params_or_null,
+                            unsigned char *params)
+{
+    const struct ptx2spv_check_range in_memory = {
+        .start = params_or_null ? params_or_null->address : 0,
+        .bytes = code->info->param_bytes | PTX2SPV_CHECK_READ_ONLY,
+    };
+    struct ct_check_block block;
+    struct ct_ring_piece piece;
+    CUresult r;
+
+    if (!code->info->check_param_offset)
+        return CUDA_SUCCESS;
+    r = ct_check_block_init(&block, code->function, &in_memory, params_or_null != NULL);
+    if (r != CUDA_SUCCESS)
+        return r;
+    r = ct_stream_ring_take(stream->ring, ct_check_block_bytes(&block), CT_PARAMS_ALIGN, &piece);
+    if (r == CUDA_SUCCESS)
+        ct_check_block_write(&block, piece.host, piece.address, params);
+    ct_check_block_finish(&block);
+    return r;
+}
+
 /* Records on a stream between begin and end. `params` are packed, info->param_bytes of them; they are copied. */
 static CUresult record(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_launch_shape *shape,
                        unsigned char *params, const char *name)
 {
     struct ct_context *context = stream->context;
     struct ct_launch launch = ct_launch_of(code, shape);
+    struct ct_ring_piece piece;
+    CUresult r;
 
     ct_launch_place_number(context, code->info, params);
     if (code->info->shared_in_memory) {
-        CUresult r = ct_launch_place_slots(stream, code, shape, params, &launch.slice_blocks);
-
+        r = ct_launch_place_slots(stream, code, shape, params, &launch.slice_blocks);
         if (r != CUDA_SUCCESS)
             return r;
     }
     launch.params = params;
     launch.fault = context->fault->memory->address;
     if (code->info->params_in_buffer) {
-        struct ct_ring_piece piece;
-        CUresult r = ct_stream_ring_take(stream->ring, code->info->param_bytes, CT_PARAMS_ALIGN, &piece);
-
+        r = ct_stream_ring_take(stream->ring, code->info->param_bytes, CT_PARAMS_ALIGN, &piece);
         if (r != CUDA_SUCCESS)
             return r;
-        memcpy(piece.host, params, code->info->param_bytes);
         launch.params_address = piece.address;
     }
+    r = place_check(stream, code, code->info->params_in_buffer ? &piece : NULL, params);
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (code->info->params_in_buffer)
+        memcpy(piece.host, params, code->info->param_bytes);
     ct_running_begin(&stream->running, name);
     return ct_running_end(&stream->running, ct_stream_record_launch_locked(stream, &launch));
 }
@@ -366,6 +395,7 @@ static struct ct_launch_code code_of(const struct ct_launch_command *command)
         .info = &command->runs->info,
         .variables = {command->function->module->image_address}, /* the CUDA address: kernels may store pointers into it */
         .variant = command->variant,
+        .function = command->runs,
     };
 }
 
@@ -418,6 +448,8 @@ CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_comm
         ct_print_flush(stream->context); /* as CUDA does at the beginning of a launch */
         ct_print_note_launch(stream->context);
     }
+    if (command->runs->info.check_param_offset)
+        ct_check_flush(stream->context); /* so that launches share fewer sites */
     if (function->module->allocates)
         ct_heap_note_launch(stream->context);
     ct_float_environment_enter(&before); /* as in ct_launch_command_init */
@@ -436,9 +468,9 @@ static bool fits_into_a_recording(const struct ct_launch_shape *shape)
 
 bool ct_launch_is_recordable(const struct ct_launch_command *command, const struct ct_context *context)
 {
-    /* the parameters of a recording stay the same, but each launch has a number of its own */
+    /* the parameters of a recording stay the same, but each launch has a number of its own, and, if it is checked, ranges */
     return command->function->module->context == context && command->variant && !command->runs->info.number_param_offset &&
-           fits_into_a_recording(&command->shape) && !needs_mirrors(command);
+           !command->runs->info.check_param_offset && fits_into_a_recording(&command->shape) && !needs_mirrors(command);
 }
 
 CUresult ct_launch_record(struct ct_recording *recording, const struct ct_launch_command *command,

@@ -83,6 +83,7 @@ struct ct_launch_code {
     const struct ptx2spv_kernel_info *info;
     ct_devaddr variables;              /* of its module; 0 none */
     struct ct_kernel_variant *variant; /* compiled for the launch's shape, or NULL */
+    struct ct_function *function;      /* whose kernel it is */
 };
 /* A launch without its parameters and the address of the fault word. */
 static inline struct ct_launch ct_launch_of(const struct ct_launch_code *code, const struct ct_launch_shape *shape)

@@ -21,6 +21,7 @@
 #include "core/graph/capture_state.h"
 #include "core/graph/recorded_slots.h"
 #include "core/launch/recordings.h"
+#include "core/check/check.h"
 #include "core/code/heap.h"
 #include "core/texture/texture_table.h"
 #include "core/code/print.h"
@@ -78,6 +79,7 @@ static void drop_parts(struct ct_context *context)
     ct_streams_destroy_all(context);
     context->legacy_stream = NULL;
     ct_print_flush(context);
+    ct_check_end_context(context);
     ct_modules_destroy_all(context);
     ct_graphics_destroy_all(context);
     ct_arrays_destroy_all(context);

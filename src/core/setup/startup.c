@@ -3,6 +3,7 @@
 #include "startup.h"
 
 #include "core/base/config.h"
+#include "core/check/check.h"
 #include "core/base/float_environment.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -388,8 +389,10 @@ static CUresult start_locked(void)
     if (r == CUDA_SUCCESS)
         r = make_visible(&list);
     free(list.items);
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS) {
         ct_process_watch();
+        ct_check_watch_exit(); /* later, so that it is called before */
+    }
     return r;
 }
 

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernel_report.h"
+
+#include "report.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *const operations[] = {
+    [PTX2SPV_CHECK_LOAD] = "read",
+    [PTX2SPV_CHECK_STORE] = "write",
+    [PTX2SPV_CHECK_ATOMIC] = "atomic operation",
+};
+static const char *const spaces[] = {
+    [PTX2SPV_CHECK_GLOBAL] = "global",
+    [PTX2SPV_CHECK_SHARED] = "shared",
+    [PTX2SPV_CHECK_LOCAL] = "local",
+    [PTX2SPV_CHECK_GENERIC] = "generic",
+};
+
+static bool is_window(const struct ptx2spv_check_site *site)
+{
+    const unsigned space = PTX2SPV_CHECK_SPACE(site->access);
+
+    return space == PTX2SPV_CHECK_SHARED || space == PTX2SPV_CHECK_LOCAL;
+}
+
+/* ---- where in the code ---- */
+
+static void add_places(struct ct_report *report, const struct ct_check_sites *sites, const struct ptx2spv_check_site *site)
+{
+    struct ptx2spv_place places[PTX2SPV_PLACES_MAX];
+    const unsigned n = ptx2spv_module_places(sites->code->ptx, PTX2SPV_CHECK_SOURCE(site->access), site->line, places);
+
+    ct_report_line(report, "in kernel %s, line %" PRIu32 " of its PTX", sites->name, site->line);
+    ct_report_string(report, "kernel", sites->name);
+    ct_report_member(report, "ptx_line", "%" PRIu32, site->line);
+    ct_report_member(report, "source", "[");
+    for (unsigned i = 0; i < n; i++) {
+        ct_report_line(report, "%s %s:%u:%u%s%s", i ? "inlined at" : "at", *places[i].file ? places[i].file : "(unknown file)",
+                       places[i].line, places[i].column, *places[i].function ? " in " : "", places[i].function);
+        if (!report->json_stream)
+            continue;
+        fprintf(report->json_stream, "%s{\"file\": ", i ? ", " : "");
+        ct_report_quote(report->json_stream, places[i].file);
+        fprintf(report->json_stream, ", \"line\": %u, \"column\": %u, \"function\": ", places[i].line, places[i].column);
+        ct_report_quote(report->json_stream, places[i].function);
+        fputs("}", report->json_stream);
+    }
+    if (report->json_stream)
+        fputs("]", report->json_stream);
+}
+
+static void add_thread(struct ct_report *report, const struct ptx2spv_check_site *site)
+{
+    const uint32_t *t = site->thread, *b = site->block;
+
+    ct_report_line(report, "by thread (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ") in block (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ")%s", t[0], t[1],
+                   t[2], b[0], b[1], b[2], site->count > 1 ? ", the first of several" : "");
+    ct_report_member(report, "thread", "[%" PRIu32 ", %" PRIu32 ", %" PRIu32 "]", t[0], t[1], t[2]);
+    ct_report_member(report, "block", "[%" PRIu32 ", %" PRIu32 ", %" PRIu32 "]", b[0], b[1], b[2]);
+    ct_report_member(report, "count", "%" PRIu32, site->count);
+}
+
+/* ---- where in memory ---- */
+
+static void describe_distance(const struct ct_range_life *life, uint64_t address, uint64_t bytes, char *out, size_t size)
+{
+    const uint64_t end = life->start + life->size_bytes;
+
+    if (address >= end)
+        snprintf(out, size, "%" PRIu64 " bytes behind", address - end + 1);
+    else if (address < life->start)
+        snprintf(out, size, "%" PRIu64 " bytes before", life->start - address);
+    else if (address + bytes > end)
+        snprintf(out, size, "across the end of");
+    else
+        snprintf(out, size, "at byte %" PRIu64 " of", address - life->start);
+}
+
+/* The variable of the kernel's module that is nearest to an address in, or near, the module's image. NULL: none. */
+static const struct ptx2spv_variable *variable_near_or_null(const struct ct_check_sites *sites, uint64_t address)
+{
+    const struct ptx2spv_variable *found = NULL;
+    uint64_t best = UINT64_MAX;
+
+    for (unsigned i = 0; i < ptx2spv_module_variable_count(sites->code->ptx); i++) {
+        const struct ptx2spv_variable *variable = ptx2spv_module_variable(sites->code->ptx, i);
+        const uint64_t start = sites->image + variable->offset, end = start + variable->size;
+        const uint64_t distance = address < start ? start - address : address < end ? 0 : address - end + 1;
+
+        if (!variable->external && !variable->managed && variable->size && distance < best) {
+            found = variable;
+            best = distance;
+        }
+    }
+    return found;
+}
+
+static void add_life(struct ct_report *report, const struct ct_check_sites *sites, const struct ptx2spv_check_site *site,
+                     const struct ct_range_life *life, const char *what)
+{
+    const bool is_image = life->kind == CT_RANGE_MODULE && sites->image && life->start == sites->image;
+    const struct ptx2spv_variable *variable = is_image ? variable_near_or_null(sites, site->address) : NULL;
+    const struct ct_range_life place = {
+        .start = variable ? sites->image + variable->offset : life->start,
+        .size_bytes = variable ? variable->size : life->size_bytes,
+    };
+    char distance[96];
+
+    describe_distance(&place, site->address, PTX2SPV_CHECK_BYTES(site->access), distance, sizeof distance);
+    ct_report_line(report, "address 0x%" PRIx64 " is %s %s%s, %" PRIu64 " bytes at 0x%" PRIx64, site->address, distance,
+                   variable ? "variable " : what, variable ? variable->name : "", place.size_bytes, place.start);
+    ct_report_member(report, "allocation", "{\"address\": %" PRIu64 ", \"bytes\": %" PRIu64 "}", place.start, place.size_bytes);
+    if (variable)
+        ct_report_string(report, "variable", variable->name);
+    else
+        ct_report_stack(report, "allocated_by", "which was made by", &life->birth);
+}
+
+static void add_memory(struct ct_report *report, const struct ct_check_sites *sites, const struct ptx2spv_check_site *site,
+                       const struct ct_range_life *freed_or_null)
+{
+    struct ct_range_life life;
+
+    if (is_window(site)) {
+        ct_report_line(report, "address 0x%" PRIx64 " in the %s memory of the %s", site->address, spaces[PTX2SPV_CHECK_SPACE(site->access)],
+                       PTX2SPV_CHECK_SPACE(site->access) == PTX2SPV_CHECK_SHARED ? "block" : "thread");
+    } else if (freed_or_null) {
+        add_life(report, sites, site, freed_or_null, "the freed allocation");
+        ct_report_stack(report, "freed_by", "and which was freed by", &freed_or_null->death);
+    } else if (ct_history_nearest(site->address, PTX2SPV_CHECK_BYTES(site->access), site->launch, &life)) {
+        add_life(report, sites, site, &life, "the nearest allocation");
+    } else {
+        ct_report_line(report, "address 0x%" PRIx64 "; there are no allocations", site->address);
+    }
+}
+
+/* ---- the report ---- */
+
+/* Whether the access is to memory that was freed before the launch, and which nothing has taken since then. */
+static bool is_freed(const struct ptx2spv_check_site *site, struct ct_range_life *out)
+{
+    struct ct_range_life life;
+
+    if (site->fault != PTX2SPV_CHECK_OUTSIDE || is_window(site) || !ct_history_removed(site->address, site->launch, out))
+        return false;
+    return !ct_history_nearest(site->address, 1, site->launch, &life) || site->address - life.start >= life.size_bytes;
+}
+
+const char *ct_check_kind(const struct ptx2spv_check_site *site)
+{
+    static const char misaligned[] = "misaligned", read_only[] = "read-only", freed[] = "use-after-free", outside[] = "out-of-bounds";
+    struct ct_range_life life;
+
+    switch ((enum ptx2spv_check_fault)site->fault) {
+    case PTX2SPV_CHECK_MISALIGNED:
+        return misaligned;
+    case PTX2SPV_CHECK_WRITE:
+        return read_only;
+    case PTX2SPV_CHECK_NONE:
+    case PTX2SPV_CHECK_OUTSIDE:
+        break;
+    }
+    return is_freed(site, &life) ? freed : outside;
+}
+
+static const char *title_of(const struct ptx2spv_check_site *site)
+{
+    switch ((enum ptx2spv_check_fault)site->fault) {
+    case PTX2SPV_CHECK_MISALIGNED:
+        return "Misaligned";
+    case PTX2SPV_CHECK_WRITE:
+        return "Forbidden";
+    case PTX2SPV_CHECK_NONE:
+    case PTX2SPV_CHECK_OUTSIDE:
+        break;
+    }
+    return "Invalid";
+}
+
+bool ct_check_report_fault(const struct ct_check_sites *sites, const struct ptx2spv_check_site *site)
+{
+    const unsigned space = PTX2SPV_CHECK_SPACE(site->access), operation = PTX2SPV_CHECK_OPERATION(site->access);
+    struct ct_range_life freed;
+    const bool is_after_free = is_freed(site, &freed);
+    struct ct_report report;
+
+    ct_report_begin(&report, ct_check_kind(site), "%s %s %s of %u bytes", title_of(site), spaces[space], operations[operation],
+                    PTX2SPV_CHECK_BYTES(site->access));
+    ct_report_string(&report, "space", spaces[space]);
+    ct_report_string(&report, "operation", operations[operation]);
+    ct_report_member(&report, "bytes", "%u", PTX2SPV_CHECK_BYTES(site->access));
+    ct_report_member(&report, "address", "%" PRIu64, site->address);
+    add_places(&report, sites, site);
+    add_thread(&report, site);
+    add_memory(&report, sites, site, is_after_free ? &freed : NULL);
+    return ct_report_end(&report);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ranges.h"
+
+#include "core/backing/address_space.h"
+#include "core/base/log.h"
+#include "core/code/module.h"
+
+#include <stdlib.h>
+
+#define CT_CHANNEL "check"
+#define FIRST_CAPACITY 64
+
+static bool add(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes)
+{
+    if (ranges->n == ranges->capacity) {
+        const size_t capacity = ranges->capacity ? 2 * ranges->capacity : FIRST_CAPACITY;
+        struct ptx2spv_check_range *items = realloc(ranges->items, capacity * sizeof *items);
+
+        if (!items)
+            return false;
+        ranges->items = items;
+        ranges->capacity = capacity;
+    }
+    ranges->items[ranges->n++] = (struct ptx2spv_check_range){start, bytes};
+    return true;
+}
+
+static bool add_variables(struct ct_check_ranges *ranges, const struct ct_module *module)
+{
+    for (unsigned i = 0; i < ptx2spv_module_variable_count(module->ptx); i++) {
+        const struct ptx2spv_variable *variable = ptx2spv_module_variable(module->ptx, i);
+        const uint64_t flag = variable->space == PTX2SPV_VAR_CONST ? PTX2SPV_CHECK_READ_ONLY : 0;
+
+        if (!variable->external && !variable->managed && variable->size &&
+            !add(ranges, module->image_address + variable->offset, variable->size | flag))
+            return false;
+    }
+    return true;
+}
+
+static const struct ct_module *module_at_locked_or_null(const struct ct_context *context, uint64_t image)
+{
+    const struct ct_module *module = context->modules;
+
+    while (module && module->image_address != image)
+        module = module->next_in_context;
+    return module;
+}
+
+/* The images of modules of other contexts are taken as a whole, as are the heaps of kernels. */
+static bool add_image(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_range *range)
+{
+    const struct ct_module *module = NULL;
+    bool added;
+
+    ct_mutex_lock(&context->lock);
+    if (range->owner == context->object.handle)
+        module = module_at_locked_or_null(context, range->start);
+    added = module ? add_variables(ranges, module) : add(ranges, range->start, range->size_bytes);
+    ct_mutex_unlock(&context->lock);
+    return added;
+}
+
+static bool add_all(struct ct_check_ranges *ranges, struct ct_context *context)
+{
+    struct ct_range range;
+    uint64_t at = 0;
+
+    while (at < UINT64_MAX && ct_address_find_any(at, UINT64_MAX - at, &range)) {
+        const uint64_t flag = ct_range_is_read_only(&range) ? PTX2SPV_CHECK_READ_ONLY : 0;
+
+        if (range.kind == CT_RANGE_MODULE ? !add_image(ranges, context, &range) : !add(ranges, range.start, range.size_bytes | flag))
+            return false;
+        at = range.start + range.size_bytes;
+    }
+    return true;
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+    const struct ptx2spv_check_range *x = a, *y = b;
+
+    return x->start < y->start ? -1 : x->start > y->start;
+}
+
+CUresult ct_check_ranges_init(struct ct_check_ranges *ranges, struct ct_context *context, const struct ptx2spv_check_range *extra,
+                              size_t n_extra)
+{
+    bool complete;
+
+    *ranges = (struct ct_check_ranges){NULL, 0, 0};
+    complete = add(ranges, 0, 0) && add_all(ranges, context);
+    for (size_t i = 0; i < n_extra && complete; i++)
+        complete = add(ranges, extra[i].start, extra[i].bytes);
+    if (!complete || ranges->n > UINT32_MAX) {
+        ct_check_ranges_finish(ranges);
+        return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the ranges that a kernel may access");
+    }
+    qsort(ranges->items, ranges->n, sizeof *ranges->items, compare_starts);
+    return CUDA_SUCCESS;
+}
+
+void ct_check_ranges_finish(struct ct_check_ranges *ranges)
+{
+    free(ranges->items);
+    *ranges = (struct ct_check_ranges){NULL, 0, 0};
+}
+
+const struct ptx2spv_check_range *ct_check_ranges_find(const struct ct_check_ranges *ranges, uint64_t address)
+{
+    size_t low = 0, n = ranges->n;
+    const struct ptx2spv_check_range *range;
+
+    while (n > 0) {
+        const size_t half = n / 2;
+        const bool is_before = ranges->items[low + half].start <= address;
+
+        low = is_before ? low + half + 1 : low;
+        n = is_before ? n - half - 1 : half;
+    }
+    range = &ranges->items[low - 1];
+    return address - range->start < (range->bytes & ~PTX2SPV_CHECK_READ_ONLY) ? range : NULL;
+}

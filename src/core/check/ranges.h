@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ranges of addresses that kernels may access. */
+#ifndef CT_CORE_CHECK_RANGES_H
+#define CT_CORE_CHECK_RANGES_H
+
+#include "core/device/context.h"
+
+/* In ascending order, without overlaps; `items` begins with an empty range at 0. */
+struct ct_check_ranges {
+    struct ptx2spv_check_range *items;
+    size_t n, capacity;
+};
+
+/* All ranges at this moment: those of the address map, where the variables of the context's modules take the places of their images, and `extra`, which
+ * the map does not contain. Finish it on success. OUT_OF_MEMORY. */
+CUresult ct_check_ranges_init(struct ct_check_ranges *ranges, struct ct_context *context, const struct ptx2spv_check_range *extra,
+                              size_t n_extra);
+void ct_check_ranges_finish(struct ct_check_ranges *ranges);
+/* The range that contains an address; NULL: none. */
+const struct ptx2spv_check_range *ct_check_ranges_find(const struct ct_check_ranges *ranges, uint64_t address);
+
+#endif
