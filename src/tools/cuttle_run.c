@@ -6,10 +6,7 @@
 #include "trace/traced_program.h"
 #include "why.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static int run_traced(const struct tool_arguments *arguments, enum tool_launch_method method)
 {
@@ -27,7 +24,6 @@ int verb_run(const struct tool_arguments *arguments)
 {
     const enum tool_launch_method method = arguments->values[CUTTLE_RUN_PRELOAD] ? TOOL_PRELOAD : TOOL_AUDIT;
     char *const *command = arguments->operands;
-    int error;
 
     if (arguments->values[CUTTLE_RUN_WHY] && (arguments->values[CUTTLE_RUN_TRACE] || arguments->values[CUTTLE_RUN_PROFILE]))
         return tool_wrong_usage(arguments, "--why does not run the program, so there is nothing for --trace or --profile", "");
@@ -39,8 +35,5 @@ int verb_run(const struct tool_arguments *arguments)
         return run_traced(arguments, method);
     if (!tool_launch_environment(method, NULL))
         return RUN_FAILED;
-    execvp(command[0], command);
-    error = errno;
-    fprintf(stderr, "cuttle run: %s: %s\n", command[0], strerror(error));
-    return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
+    return tool_execute("run", command);
 }

@@ -4,9 +4,9 @@
 #include "launch.h"
 
 #include "library_folder.h"
-
 #include "tools/trace/record.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +70,16 @@ bool tool_launch_environment(enum tool_launch_method method, const struct tool_l
         return true;
     fprintf(stderr, "cuttle: no memory for the environment\n");
     return false;
+}
+
+int tool_execute(const char *verb, char *const *command)
+{
+    int error;
+
+    execvp(command[0], command);
+    error = errno;
+    fprintf(stderr, "cuttle %s: %s: %s\n", verb, command[0], strerror(error));
+    return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
 }
 
 static bool is_program(const char *path)

@@ -23,6 +23,8 @@ struct tool_launch_tracing {
 /* Changes the environment of this process, for programs that it starts. `tracing` is NULL if calls are not traced. False, with a message: there is no
  * library, or no memory. */
 bool tool_launch_environment(enum tool_launch_method method, const struct tool_launch_tracing *tracing);
+/* Replaces this process by a program. Returns, after a message of that verb, only if that fails: the exit status. */
+int tool_execute(const char *verb, char *const *command);
 /* The file that execvp would start. False: there is none. */
 bool tool_find_program(const char *name, char out[PATH_MAX]);
 
