@@ -100,6 +100,23 @@ __attribute__((noinline, visibility("default"))) CUdeviceptr planted_allocation(
     return p;
 }
 
+/* Memory of WORDS words at the end of what is mapped: the second half of the reservation is not. */
+static CUdeviceptr mapped_end(void)
+{
+    const CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    const CUmemAccessDesc access = {.location = properties.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr p;
+    size_t size;
+
+    ok(cuMemGetAllocationGranularity(&size, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    ok(cuMemCreate(&handle, size, &properties, 0));
+    ok(cuMemAddressReserve(&p, 2 * size, 0, 0, 0));
+    ok(cuMemMap(p, size, 0, handle, 0));
+    ok(cuMemSetAccess(p, size, &access, 1));
+    return p + size - WORDS * sizeof(unsigned);
+}
+
 static void launch(CUfunction f, CUdeviceptr p, int index, bool cooperative)
 {
     void *params[] = {&p, &index};
@@ -123,7 +140,8 @@ static bool is_right(const struct row *row, const unsigned *words, bool is_good)
 static int run(const struct row *row, CUmodule module, bool is_good)
 {
     const bool in_order = !strcmp(row->name, "freed_in_order"), is_freed = in_order || !strcmp(row->name, "freed");
-    const CUdeviceptr p = planted_allocation(in_order);
+    const bool is_mapped = !strcmp(row->name, "unmapped");
+    const CUdeviceptr p = is_mapped ? mapped_end() : planted_allocation(in_order);
     unsigned words[WORDS];
     CUfunction f;
 
@@ -137,7 +155,8 @@ static int run(const struct row *row, CUmodule module, bool is_good)
     }
     launch(f, p, is_good ? row->good : row->bad, !strcmp(row->name, "cooperative"));
     ok(cuMemcpyDtoH(words, p, sizeof words));
-    ok(in_order ? cuMemFreeAsync(p, NULL) : cuMemFree(p));
+    if (!is_mapped)
+        ok(in_order ? cuMemFreeAsync(p, NULL) : cuMemFree(p));
     ok(cuCtxSynchronize());
     return is_right(row, words, is_good) ? 0 : 1;
 }

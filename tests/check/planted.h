@@ -22,6 +22,7 @@
     PLANTED(loaded_pointer, indirect, 63, 64, "out-of-bounds", "global", "write", 4)                                                       \
     PLANTED(inlined, inlined, 63, 64, "out-of-bounds", "global", "write", 4)                                                               \
     PLANTED(cooperative, grid, 63, 64, "out-of-bounds", "global", "write", 4)                                                              \
+    PLANTED(unmapped, write, 63, 64, "out-of-bounds", "global", "write", 4)                                                                \
     PLANTED(freed, write, 0, 1, "use-after-free", "global", "write", 4)                                                                    \
     PLANTED(freed_in_order, write, 0, 1, "use-after-free", "global", "write", 4)
 

@@ -4,6 +4,7 @@
 #include "core/backing/address_space.h"
 #include "core/base/log.h"
 #include "core/code/module.h"
+#include "core/vmm/vmm.h"
 
 #include <stdlib.h>
 
@@ -61,18 +62,46 @@ static bool add_image(struct ct_check_ranges *ranges, struct ct_context *context
     return added;
 }
 
+/* What is mapped in a reservation: adjacent mappings are one range. */
+static bool add_mappings(struct ct_check_ranges *ranges, const struct ct_range *reservation)
+{
+    const uint64_t end = reservation->start + reservation->size_bytes;
+    struct ct_vmm_mapping_info mapping;
+    uint64_t last_end = 0, last_flag = 0;
+
+    for (uint64_t at = reservation->start; at < end && ct_vmm_mapping_after(at, &mapping) == CUDA_SUCCESS;
+         at = mapping.start + mapping.size_bytes) {
+        const uint64_t flag = mapping.access == CU_MEM_ACCESS_FLAGS_PROT_READ ? PTX2SPV_CHECK_READ_ONLY : 0;
+
+        if (mapping.access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+            continue;
+        if (mapping.start == last_end && flag == last_flag)
+            ranges->items[ranges->n - 1].bytes += mapping.size_bytes;
+        else if (!add(ranges, mapping.start, mapping.size_bytes | flag))
+            return false;
+        last_end = mapping.start + mapping.size_bytes;
+        last_flag = flag;
+    }
+    return true;
+}
+
+static bool add_range(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_range *range)
+{
+    const uint64_t flag = ct_range_is_read_only(range) ? PTX2SPV_CHECK_READ_ONLY : 0;
+
+    if (range->kind == CT_RANGE_MODULE)
+        return add_image(ranges, context, range);
+    return range->kind == CT_RANGE_VIRTUAL ? add_mappings(ranges, range) : add(ranges, range->start, range->size_bytes | flag);
+}
+
 static bool add_all(struct ct_check_ranges *ranges, struct ct_context *context)
 {
     struct ct_range range;
     uint64_t at = 0;
 
-    while (at < UINT64_MAX && ct_address_find_any(at, UINT64_MAX - at, &range)) {
-        const uint64_t flag = ct_range_is_read_only(&range) ? PTX2SPV_CHECK_READ_ONLY : 0;
-
-        if (range.kind == CT_RANGE_MODULE ? !add_image(ranges, context, &range) : !add(ranges, range.start, range.size_bytes | flag))
+    for (; at < UINT64_MAX && ct_address_find_any(at, UINT64_MAX - at, &range); at = range.start + range.size_bytes)
+        if (!add_range(ranges, context, &range))
             return false;
-        at = range.start + range.size_bytes;
-    }
     return true;
 }
 

@@ -188,12 +188,15 @@ static CUresult make(struct ct_context *context, const struct ct_launch_code *co
     return r;
 }
 
-/* A checked kernel may access the barriers of the grid, and the parameters behind them. */
+/* A checked kernel may access the barriers of the grid and of its clusters, and read the parameters between them. */
 static CUresult place_check(struct cooperative *job, const struct ct_launch_code *code)
 {
-    const struct ptx2spv_check_range control = {job->control.address, PARAMS_OFFSET};
-    const struct ptx2spv_check_range params = {job->control.address + PARAMS_OFFSET, code->info->param_bytes | PTX2SPV_CHECK_READ_ONLY};
-    const struct ptx2spv_check_range extra[] = {control, params};
+    const uint64_t params = job->control.address + PARAMS_OFFSET, barriers = params + round_up(code->info->param_bytes, sizeof(uint64_t));
+    const struct ptx2spv_check_range extra[] = {
+        {job->control.address, PARAMS_OFFSET},
+        {params, code->info->param_bytes | PTX2SPV_CHECK_READ_ONLY},
+        {barriers, job->control.address + job->control.memory->size_bytes - barriers},
+    };
     struct ct_check_block block;
     CUresult r;
 

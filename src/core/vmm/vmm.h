@@ -54,6 +54,9 @@ struct ct_vmm_mapping_info {
 /* INVALID_VALUE: nothing is mapped there. */
 CUresult ct_vmm_mapping_at(uint64_t address, struct ct_vmm_mapping_info *out);
 
+/* The first mapping that ends after an address in a reservation. INVALID_VALUE: there is none. */
+CUresult ct_vmm_mapping_after(uint64_t address, struct ct_vmm_mapping_info *out);
+
 /* Exports the mapping at the address as a dma-buf. NOT_SUPPORTED: the range has several mappings, does not start with the memory, or
  * cannot be shared. */
 CUresult ct_vmm_export_dma_buf(uint64_t address, uint64_t size_bytes, int *out_fd);

@@ -45,6 +45,25 @@ CUresult ct_vmm_mapping_at(uint64_t address, struct ct_vmm_mapping_info *out)
     return r;
 }
 
+CUresult ct_vmm_mapping_after(uint64_t address, struct ct_vmm_mapping_info *out)
+{
+    struct ct_reservation *reservation;
+    CUresult r;
+
+    ct_mutex_lock(&ct_vmm_lock);
+    r = ct_vmm_find_reservation_locked(address, 1, &reservation);
+    if (r == CUDA_SUCCESS) {
+        const size_t i = ct_vmm_first_ending_after_locked(reservation, address);
+
+        if (i < reservation->n)
+            *out = info_of(&reservation->mappings[i]);
+        else
+            r = CUDA_ERROR_INVALID_VALUE;
+    }
+    ct_mutex_unlock(&ct_vmm_lock);
+    return r;
+}
+
 static CUresult export_dma_buf_locked(uint64_t address, uint64_t size_bytes, int *out_fd)
 {
     const struct ct_vmm_mapping *mapping;
