@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The symbols that applications call, generated from entry_points.def. Each forwards the call to its implementation, unless the caller
  * is a host function or a callback of a stream, which may call only the functions that host_functions.def lists, or a stream is captured and
- * capture_unsafe.def lists the function. */
+ * capture_unsafe.def lists the function. `cuttle check` learns here what calls return. */
 #include "entry_points.h"
 
 #include "core/base/log.h"
 #include "core/base/thread.h"
+#include "core/check/calls.h"
 #include "core/graph/capture_state.h"
 
 #define CT_CHANNEL "api"
@@ -27,12 +28,25 @@ static inline CUresult check(enum ct_entry_row row, const char *symbol)
     return unsafe_in_captures[row] && ct_captures_exist() ? ct_capture_check_unsafe(symbol) : CUDA_SUCCESS;
 }
 
+/* `cuttle check` reports calls that fail, and after which the program goes on. */
+static inline CUresult ended(const char *symbol, CUresult r)
+{
+    const char *name = "success";
+
+    if (!ct_check_watches_calls())
+        return r;
+    if (r != CUDA_SUCCESS && cuGetErrorName(r, &name) != CUDA_SUCCESS)
+        name = "an unknown error";
+    ct_check_call(symbol, r, name);
+    return r;
+}
+
 #define EXPORT(row, symbol, params, args)                                                                                                  \
     CUresult CUDAAPI ct_exported_##symbol params                                                                                           \
     {                                                                                                                                      \
         CUresult r_ = check(CT_ROW_##row, #symbol);                                                                                        \
                                                                                                                                            \
-        return r_ == CUDA_SUCCESS ? symbol args : r_;                                                                                      \
+        return ended(#symbol, r_ == CUDA_SUCCESS ? symbol args : r_);                                                                      \
     }
 #define ENTRY(symbol, name, version, params, args) EXPORT(symbol, symbol, params, args)
 #define ENTRY_PTDS(symbol, name, version, per_thread_version, params, args)                                                                \

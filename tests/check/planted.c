@@ -161,6 +161,27 @@ static int run(const struct row *row, CUmodule module, bool is_good)
     return is_right(row, words, is_good) ? 0 : 1;
 }
 
+/* A call that fails, and what the program does then. */
+static int make_calls(const char *then)
+{
+    const char *text;
+    unsigned word;
+    CUdeviceptr p;
+
+    (void)cuMemcpyDtoH(&word, 16, sizeof word);
+    if (!strcmp(then, "goes_on")) {
+        ok(cuMemAlloc(&p, 16));
+        ok(cuMemFree(p));
+    } else if (!strcmp(then, "asks")) {
+        ok(cuGetErrorString(CUDA_ERROR_INVALID_VALUE, &text));
+        ok(cuCtxSynchronize());
+    } else if (!strcmp(then, "gives_up")) {
+        (void)cuDevicePrimaryCtxRelease(0);
+        return 1;
+    }
+    return 0;
+}
+
 static int print_lines(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -184,6 +205,8 @@ int main(int argc, char **argv)
     ok(cuModuleLoadData(&module, ptx));
     if (!strcmp(name, "leak"))
         return planted_allocation(false) == 0;
+    if (!strncmp(name, "call_", 5))
+        return make_calls(name + 5);
     if (!strcmp(name, "signal"))
         raise(SIGKILL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -135,6 +135,24 @@ static void test_variables(void **state)
     expect("variable_before", out, "\"bytes\": 64}, \"variable\": \"table\"");
 }
 
+/* What the program does after a call has failed. */
+static void test_calls(void **state)
+{
+    char out[16384];
+
+    (void)state;
+    assert_int_equal(check("", "call_goes_on", "", out, sizeof out), 0);
+    expect("call_goes_on", out,
+           "{\"kind\": \"api-error\", \"call\": \"cuMemcpyDtoH_v2\", \"error\": \"CUDA_ERROR_INVALID_VALUE\", \"reason\": \"");
+    assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1);
+    assert_int_equal(check("", "call_exits", "", out, sizeof out), 0);
+    expect("call_exits", out, "\"kind\": \"api-error\"");
+    assert_int_equal(check("", "call_asks", "", out, sizeof out), 0);
+    assert_string_equal(out, "");
+    assert_int_not_equal(check("", "call_gives_up", "", out, sizeof out), 0);
+    assert_string_equal(out, "");
+}
+
 static void test_leaks(void **state)
 {
     char out[16384];
@@ -151,7 +169,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_fault),  cmocka_unit_test(test_none_without_faults), cmocka_unit_test(test_source_places),
-        cmocka_unit_test(test_allocations), cmocka_unit_test(test_variables),           cmocka_unit_test(test_leaks),
+        cmocka_unit_test(test_allocations), cmocka_unit_test(test_variables),           cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_leaks),
     };
 
     if (argc != 3) {

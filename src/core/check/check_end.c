@@ -7,6 +7,7 @@
 #include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "calls.h"
 #include "report.h"
 #include "sites.h"
 
@@ -70,10 +71,10 @@ static void end_process(int status, void *user)
 {
     uint64_t reports, times;
 
-    (void)status;
     (void)user;
     if (ct_process_is_child())
         return;
+    ct_check_calls_end(status);
     ct_check_flush(NULL);
     if (ct_config()->check_leaks)
         ct_history_visit_living(NULL, report_leak, NULL);
@@ -84,6 +85,7 @@ static void end_process(int status, void *user)
 
 void ct_check_watch_exit(void)
 {
+    ct_check_calls_watch();
     if (ct_config()->check && on_exit(end_process, NULL) != 0)
         ct_log(CT_LOG_WARN, "the exit handler cannot be registered: out of memory");
 }
