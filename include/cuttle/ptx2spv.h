@@ -495,9 +495,10 @@ enum ptx2spv_check_fault {
     PTX2SPV_CHECK_OUTSIDE,    /* not within one range; in shared memory and local memory, not within that of the block or thread */
     PTX2SPV_CHECK_MISALIGNED, /* not at a multiple of its size */
     PTX2SPV_CHECK_WRITE,      /* a write to a range that is read-only */
+    PTX2SPV_CHECK_MASK,       /* the member mask of a warp instruction lacks the thread; `address` is the mask */
 };
-#define PTX2SPV_CHECK_FAULTS 3
-enum ptx2spv_check_operation { PTX2SPV_CHECK_LOAD, PTX2SPV_CHECK_STORE, PTX2SPV_CHECK_ATOMIC };
+#define PTX2SPV_CHECK_FAULTS 4
+enum ptx2spv_check_operation { PTX2SPV_CHECK_LOAD, PTX2SPV_CHECK_STORE, PTX2SPV_CHECK_ATOMIC, PTX2SPV_CHECK_WARP };
 enum ptx2spv_check_space { PTX2SPV_CHECK_GLOBAL, PTX2SPV_CHECK_SHARED, PTX2SPV_CHECK_LOCAL, PTX2SPV_CHECK_GENERIC };
 /* A fault of an access in the code. What happened first is described; `fault` is written last. The host takes it by setting `fault` and `count` to 0. */
 struct ptx2spv_check_site {

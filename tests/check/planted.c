@@ -50,6 +50,7 @@ static const char ptx[] = ".version 7.4\n.target sm_70\n.address_size 64\n"
     HEAD("inlined") "add.u64 %a, %p, %o;\n.loc 1 30 5\n"
         ".loc 2 12 9, function_name $name, inlined_at 1 30 5\nst.global.u32 [%a], 7; " MARK "\n.loc 1 31 1\nret;\n}\n"
     HEAD("grid") "add.u64 %a, %p, %o;\nst.global.u32 [%a], 7; " MARK "\nret;\n}\n"
+    HEAD("mask") "shl.b32 %v0, 1, %i;\nshfl.sync.idx.b32 %v1, %i, 3, 31, %v0; " MARK "\nst.global.u32 [%p], 7;\nst.global.u32 [%p+4], %v1;\nret;\n}\n"
     ".section .debug_str\n{\n$name:\n.b8 115,116,111\n.b8 114,101,0\n}\n";
 /* clang-format on */
 
@@ -60,6 +61,7 @@ static const struct row {
 #define PLANTED(name, kernel, good, bad, kind, space, operation, bytes) {#name, #kernel, good, bad},
     PLANTED_ROWS
 #undef PLANTED
+    {"mask", "mask", 3, 4},
 };
 
 #define ok(call) check_call(call, #call)

@@ -90,6 +90,21 @@ static void test_each_fault(void **state)
     }
 }
 
+/* A warp instruction that is executed by a thread which its mask lacks. */
+static void test_mask(void **state)
+{
+    char out[16384];
+
+    (void)state;
+    assert_int_equal(check("", "mask", "", out, sizeof out), 0);
+    expect("mask", out, "{\"kind\": \"mask\", \"operation\": \"warp instruction\", \"mask\": 16, \"kernel\": \"mask\", \"ptx_line\": %u, ",
+           line_of("mask"));
+    expect("mask", out, "\"thread\": [3, 0, 0], \"block\": [1, 0, 0], \"count\": 1");
+    assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1);
+    assert_int_equal(check("", "mask", "good", out, sizeof out), 0);
+    assert_string_equal(out, "");
+}
+
 static void test_none_without_faults(void **state)
 {
     char out[16384];
@@ -168,9 +183,10 @@ static void test_leaks(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_fault),  cmocka_unit_test(test_none_without_faults), cmocka_unit_test(test_source_places),
-        cmocka_unit_test(test_allocations), cmocka_unit_test(test_variables),           cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_leaks),
+        cmocka_unit_test(test_each_fault),    cmocka_unit_test(test_none_without_faults),
+        cmocka_unit_test(test_source_places), cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_variables),     cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_mask),          cmocka_unit_test(test_leaks),
     };
 
     if (argc != 3) {

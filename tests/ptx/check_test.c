@@ -39,6 +39,8 @@ static const struct row {
     {"a pointer from memory", "ld.global.u64 a,[o]; ld.global.u32 n,[a];", 2},
     {"a loop that moves a pointer", "L: ld.global.u32 n,[o]; add.u64 o,o,4; setp.ne.u32 p,n,0; @p bra L;", 1},
     {"behind a barrier", "bar.sync 0; st.global.u32 [o],n; bar.sync 0; st.global.u32 [o],n;", 2},
+    {"all lanes", "vote.sync.any.pred p,p,-1; shfl.sync.idx.b32 n,n,0,31,-1;", 0},
+    {"some lanes", "shfl.sync.idx.b32 n,n,0,31,1; bar.warp.sync t;", 2},
     {"a function of the system",
      "{ .param .b64 q; .param .b64 z; st.param.b64 [q],o; st.param.b64 [z],o;"
      ".param .b32 y; call (y), vprintf, (q,z); }",

@@ -10,6 +10,7 @@ static const char *const operations[] = {
     [PTX2SPV_CHECK_LOAD] = "read",
     [PTX2SPV_CHECK_STORE] = "write",
     [PTX2SPV_CHECK_ATOMIC] = "atomic operation",
+    [PTX2SPV_CHECK_WARP] = "warp instruction",
 };
 static const char *const spaces[] = {
     [PTX2SPV_CHECK_GLOBAL] = "global",
@@ -150,7 +151,8 @@ static bool is_freed(const struct ptx2spv_check_site *site, struct ct_range_life
 
 const char *ct_check_kind(const struct ptx2spv_check_site *site)
 {
-    static const char misaligned[] = "misaligned", read_only[] = "read-only", freed[] = "use-after-free", outside[] = "out-of-bounds";
+    static const char misaligned[] = "misaligned", read_only[] = "read-only", mask[] = "mask", freed[] = "use-after-free",
+                      outside[] = "out-of-bounds";
     struct ct_range_life life;
 
     switch ((enum ptx2spv_check_fault)site->fault) {
@@ -158,6 +160,8 @@ const char *ct_check_kind(const struct ptx2spv_check_site *site)
         return misaligned;
     case PTX2SPV_CHECK_WRITE:
         return read_only;
+    case PTX2SPV_CHECK_MASK:
+        return mask;
     case PTX2SPV_CHECK_NONE:
     case PTX2SPV_CHECK_OUTSIDE:
         break;
@@ -172,11 +176,25 @@ static const char *title_of(const struct ptx2spv_check_site *site)
         return "Misaligned";
     case PTX2SPV_CHECK_WRITE:
         return "Forbidden";
+    case PTX2SPV_CHECK_MASK: /* report_mask */
     case PTX2SPV_CHECK_NONE:
     case PTX2SPV_CHECK_OUTSIDE:
         break;
     }
     return "Invalid";
+}
+
+static bool report_mask(const struct ct_check_sites *sites, const struct ptx2spv_check_site *site)
+{
+    struct ct_report report;
+
+    ct_report_begin(&report, ct_check_kind(site), "The member mask 0x%08" PRIx64 " of a warp instruction lacks the thread that executes it",
+                    site->address);
+    ct_report_string(&report, "operation", operations[PTX2SPV_CHECK_WARP]);
+    ct_report_member(&report, "mask", "%" PRIu64, site->address);
+    add_places(&report, sites, site);
+    add_thread(&report, site);
+    return ct_report_end(&report);
 }
 
 bool ct_check_report_fault(const struct ct_check_sites *sites, const struct ptx2spv_check_site *site)
@@ -186,6 +204,8 @@ bool ct_check_report_fault(const struct ct_check_sites *sites, const struct ptx2
     const bool is_after_free = is_freed(site, &freed);
     struct ct_report report;
 
+    if (site->fault == PTX2SPV_CHECK_MASK)
+        return report_mask(sites, site);
     ct_report_begin(&report, ct_check_kind(site), "%s %s %s of %u bytes", title_of(site), spaces[space], operations[operation],
                     PTX2SPV_CHECK_BYTES(site->access));
     ct_report_string(&report, "space", spaces[space]);

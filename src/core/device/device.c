@@ -3,6 +3,7 @@
 #include "device.h"
 
 #include "compute_capability.h"
+#include "core/base/config.h"
 #include "core/base/decompressor.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -43,6 +44,12 @@ static int multiprocessors(const struct ct_device_info *info)
 static int has_watchdog(const struct ct_device_info *info)
 {
     return info->kind != CT_DEVICE_CPU && info->vendor_id != CT_VENDOR_NVIDIA;
+}
+
+/* `cuttle check` does not know where memory that CUDA has not allocated ends, so programs are told not to use it in kernels. */
+static int accesses_pageable(const struct ct_device_info *info)
+{
+    return info->pageable_access && !ct_config()->check;
 }
 
 /* No GPU API reports how many threads are resident on a multiprocessor, so this is the figure of the compute capability: programs choose

@@ -46,7 +46,8 @@ ct_value ct_check_control(struct ct_check *check)
         return check->control;
     if (!fn->param_bytes)
         fn->param_bytes = sizeof(uint64_t); /* offset 0 means that there is no such parameter */
-    fn->check_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
+    if (!fn->check_param_offset)
+        fn->check_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
     insn = ct_emit_insn(&check->entry, CT_OP_LOAD, PTX_B64, 1, 0);
     insn->space = CT_SPACE_PARAM;
     insn->offset = fn->check_param_offset;
@@ -55,6 +56,17 @@ ct_value ct_check_control(struct ct_check *check)
     fn->values.v[insn->results[0].i].def = insn;
     check->control = insn->results[0];
     return check->control;
+}
+
+void ct_check_begin(struct ct_check *check, struct ct_insn *first)
+{
+    struct ct_fn *fn = check->fn;
+    struct ct_insn *marker;
+
+    check->entry = (struct ct_cursor){.fn = fn, .block = first->block, .before = first, .where = fn->source->where};
+    marker = ct_emit_insn(&check->entry, CT_OP_UNDEF, PTX_B32, 1, 0); /* stays there when the block is split */
+    marker->results[0] = ct_value_create(fn, CT_W_32);
+    check->entry.before = marker;
 }
 
 static ct_value address_of(struct ct_cursor *at, const struct ct_insn *insn)
@@ -73,6 +85,22 @@ static ct_value fault_of(struct ct_cursor *at, const struct ct_access *access, c
     if (access->bytes > 1)
         fault = ct_select(at, ct_check_is_aligned(at, access), fault, ct_const32(at, PTX2SPV_CHECK_MISALIGNED));
     return fault;
+}
+
+static uint32_t describe(const struct ct_access *access)
+{
+    static const uint8_t spaces[] = {
+        [CT_SPACE_GENERIC] = PTX2SPV_CHECK_GENERIC,
+        [CT_SPACE_GLOBAL] = PTX2SPV_CHECK_GLOBAL,
+        [CT_SPACE_SHARED] = PTX2SPV_CHECK_SHARED,
+        [CT_SPACE_LOCAL] = PTX2SPV_CHECK_LOCAL,
+    };
+    const struct ct_insn *insn = access->insn;
+    const enum ptx2spv_check_operation operation = insn->op == CT_OP_LOAD    ? PTX2SPV_CHECK_LOAD
+                                                   : insn->op == CT_OP_STORE ? PTX2SPV_CHECK_STORE
+                                                                             : PTX2SPV_CHECK_ATOMIC;
+
+    return PTX2SPV_CHECK_ACCESS(insn->where.source, access->bytes, operation, spaces[insn->space]);
 }
 
 /* Whether there is one range for all accesses of a thread, so that the cheap test is the only one. */
@@ -95,7 +123,13 @@ static void make_slow_path(struct ct_check *check, struct ct_cursor *at, const s
         ct_ssa_branch(at, allowed, then, refused);
         at->block = refused;
     }
-    ct_check_report(check, at, access, fault_of(at, access, inside));
+    ct_check_report(check, at,
+                    &(struct ct_incident){
+                        .where = access->insn->where,
+                        .access = describe(access),
+                        .address = access->address,
+                        .fault = fault_of(at, access, inside),
+                    });
     ct_ssa_jump(fn, at->block, join);
 }
 
@@ -183,9 +217,7 @@ enum ct_pass_result ct_pass_check(struct ct_fn *fn)
 
     if (!fn->compilation->options.check || fn->is_subroutine)
         return CT_PASS_UNCHANGED;
-    check.entry = (struct ct_cursor){.fn = fn, .block = fn->blocks.v[0], .before = first_of(fn->blocks.v[0]), .where = fn->source->where};
-    check.entry.before = ct_emit_insn(&check.entry, CT_OP_UNDEF, PTX_B32, 1, 0); /* stays there when the block is split */
-    check.entry.before->results[0] = ct_value_create(fn, CT_W_32);
+    ct_check_begin(&check, first_of(fn->blocks.v[0]));
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (is_access(insn))

@@ -2,7 +2,7 @@
 /* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
 #ifndef PTX2SPV_CHECK_H
 #define PTX2SPV_CHECK_H
-/* Parts: bounds.c, roots.c, search.c, sites.c. */
+/* Parts: bounds.c, masks.c, roots.c, search.c, sites.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -72,7 +72,17 @@ ct_value ct_check_is_aligned(struct ct_cursor *at, const struct ct_access *acces
 void ct_check_search(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value *out_inside,
                      ct_value *out_allowed);
 
-/* sites.c: counts the access, which is not allowed, and describes it if it is the first one. `fault`: 32 bits, enum ptx2spv_check_fault. */
-void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value fault);
+/* sites.c */
+struct ct_incident {
+    struct ct_location where;
+    uint32_t access;  /* PTX2SPV_CHECK_ACCESS */
+    ct_value address; /* 32 or 64 bits */
+    ct_value fault;   /* 32 bits, enum ptx2spv_check_fault */
+};
+/* Counts it, and describes it if it is the first one. */
+void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_incident *incident);
+
+/* check.c: for code at the kernel's entry; first: the instruction before which it goes. */
+void ct_check_begin(struct ct_check *check, struct ct_insn *first);
 
 #endif

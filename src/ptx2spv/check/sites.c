@@ -38,22 +38,6 @@ static ct_value place_of(struct ct_check *check, struct ct_cursor *at, ct_value 
     return ct_select(at, ct_equals(at, count->results[0], 0), site, sites);
 }
 
-static uint32_t describe(const struct ct_access *access)
-{
-    static const uint8_t spaces[] = {
-        [CT_SPACE_GENERIC] = PTX2SPV_CHECK_GENERIC,
-        [CT_SPACE_GLOBAL] = PTX2SPV_CHECK_GLOBAL,
-        [CT_SPACE_SHARED] = PTX2SPV_CHECK_SHARED,
-        [CT_SPACE_LOCAL] = PTX2SPV_CHECK_LOCAL,
-    };
-    const struct ct_insn *insn = access->insn;
-    const enum ptx2spv_check_operation operation = insn->op == CT_OP_LOAD    ? PTX2SPV_CHECK_LOAD
-                                                   : insn->op == CT_OP_STORE ? PTX2SPV_CHECK_STORE
-                                                                             : PTX2SPV_CHECK_ATOMIC;
-
-    return PTX2SPV_CHECK_ACCESS(insn->where.source, access->bytes, operation, spaces[insn->space]);
-}
-
 static void store_position(struct ct_cursor *at, ct_value place)
 {
     static const struct {
@@ -69,7 +53,7 @@ static void store_position(struct ct_cursor *at, ct_value place)
         store(at, place, members[i].offset, ct_sysval(at, members[i].value));
 }
 
-void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value fault)
+void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_incident *incident)
 {
     const ct_value control = ct_check_control(check);
     const ct_value sites = ct_check_load(at, control, offsetof(struct ptx2spv_check, sites), CT_W_64);
@@ -77,13 +61,13 @@ void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct 
 
     if (!check->fn->check_sites)
         check->fn->check_sites = 1; /* number 0 */
-    place = place_of(check, at, sites, fault);
+    place = place_of(check, at, sites, incident->fault);
     check->fn->check_sites += PTX2SPV_CHECK_FAULTS;
-    store(at, place, offsetof(struct ptx2spv_check_site, address), ct_zext64(at, access->address));
-    store(at, place, offsetof(struct ptx2spv_check_site, line), ct_const32(at, access->insn->where.line));
-    store(at, place, offsetof(struct ptx2spv_check_site, access), ct_const32(at, describe(access)));
+    store(at, place, offsetof(struct ptx2spv_check_site, address), ct_zext64(at, incident->address));
+    store(at, place, offsetof(struct ptx2spv_check_site, line), ct_const32(at, incident->where.line));
+    store(at, place, offsetof(struct ptx2spv_check_site, access), ct_const32(at, incident->access));
     store(at, place, offsetof(struct ptx2spv_check_site, launch),
           ct_check_load(at, control, offsetof(struct ptx2spv_check, launch), CT_W_32));
     store_position(at, place);
-    store(at, place, offsetof(struct ptx2spv_check_site, fault), fault);
+    store(at, place, offsetof(struct ptx2spv_check_site, fault), incident->fault);
 }
