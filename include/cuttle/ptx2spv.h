@@ -63,6 +63,7 @@ struct ptx2spv_options {
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
     bool any_grid;                        /* for ptx2spv_kernel_compile: kernel_info.limits_grid and limits_objects will be 0 */
     bool check;                           /* for ptx2spv_kernel_compile: check the kernel's accesses to memory, see struct ptx2spv_check */
+    bool check_races; /* with check: also for races in shared memory; kernel_info.checks_races says whether that was possible */
 };
 
 enum ptx2spv_dialect {
@@ -496,8 +497,12 @@ enum ptx2spv_check_fault {
     PTX2SPV_CHECK_MISALIGNED, /* not at a multiple of its size */
     PTX2SPV_CHECK_WRITE,      /* a write to a range that is read-only */
     PTX2SPV_CHECK_MASK,       /* the member mask of a warp instruction lacks the thread; `address` is the mask */
+    PTX2SPV_CHECK_RACE, /* in shared memory, with the thread whose number in the block, plus 1, is `other` (or PTX2SPV_CHECK_SEVERAL) */
 };
-#define PTX2SPV_CHECK_FAULTS 4
+#define PTX2SPV_CHECK_FAULTS 5
+/* A kernel with kernel_info.checks_races has this many times as much shared memory as it would have without, whose size is rounded up to a multiple
+ * of 16 bytes. */
+#define PTX2SPV_CHECK_SHADOW 5
 enum ptx2spv_check_operation { PTX2SPV_CHECK_LOAD, PTX2SPV_CHECK_STORE, PTX2SPV_CHECK_ATOMIC, PTX2SPV_CHECK_WARP };
 enum ptx2spv_check_space { PTX2SPV_CHECK_GLOBAL, PTX2SPV_CHECK_SHARED, PTX2SPV_CHECK_LOCAL, PTX2SPV_CHECK_GENERIC };
 /* A fault of an access in the code. What happened first is described; `fault` is written last. The host takes it by setting `fault` and `count` to 0. */
@@ -510,8 +515,10 @@ struct ptx2spv_check_site {
     uint32_t launch;   /* of struct ptx2spv_check */
     uint32_t block[3]; /* %ctaid */
     uint32_t thread[3];
-    uint32_t reserved[3];
+    uint32_t other; /* see PTX2SPV_CHECK_RACE */
+    uint32_t reserved[2];
 };
+#define PTX2SPV_CHECK_SEVERAL 2047 /* in `other` */
 /* The number of the PTX text (the input of the linker), the bytes of the access, and enumerators of the operation and the space. */
 #define PTX2SPV_CHECK_ACCESS(source, bytes, operation, space)                                                                              \
     ((uint32_t)(source) << 16 | (uint32_t)(bytes) << 4 | (uint32_t)(operation) << 2 | (uint32_t)(space))
@@ -657,6 +664,7 @@ struct ptx2spv_kernel_info {
     uint8_t uses_images;      /* has the descriptors of textures */
     uint8_t shared_in_memory; /* see struct ptx2spv_slots; uses_shared is then 0 */
     uint8_t limits_grid;      /* a launch may have at most PTX2SPV_GRID_LIMIT threads in x, gridDim.x * blockDim.x */
+    uint8_t checks_races;     /* see PTX2SPV_CHECK_SHADOW */
     uint8_t limits_objects;   /* objects to which parameters point may have at most PTX2SPV_OBJECT_LIMIT bytes */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */

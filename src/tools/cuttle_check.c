@@ -54,6 +54,8 @@ static bool set_environment(const struct tool_arguments *arguments, const char *
         ok = ok && setenv("CUTTLE_CHECK_KERNEL", values[CUTTLE_CHECK_KERNEL], 1) == 0;
     if (values[CUTTLE_CHECK_JSON])
         ok = ok && setenv("CUTTLE_CHECK_JSON", "1", 1) == 0;
+    if (values[CUTTLE_CHECK_RACES])
+        ok = ok && setenv("CUTTLE_CHECK_RACES", "1", 1) == 0;
     if (values[CUTTLE_CHECK_NO_LEAKS])
         ok = ok && setenv("CUTTLE_CHECK_LEAKS", "0", 1) == 0;
     if (values[CUTTLE_CHECK_LOG])

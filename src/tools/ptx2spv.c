@@ -14,7 +14,7 @@ struct arguments {
     const struct tool_arguments *parsed;
     const char *input, *output, *kernel, *dump;
     const struct ptx2spv_target *target;
-    bool list, check;
+    bool list, check, races;
 };
 
 /* Returns 0, or the exit status. */
@@ -29,6 +29,7 @@ static int take_arguments(struct arguments *out, const struct tool_arguments *pa
                               .kernel = values[PTX2SPV_ARGUMENT_KERNEL],
                               .dump = values[PTX2SPV_ARGUMENT_DUMP],
                               .check = values[PTX2SPV_ARGUMENT_CHECK] != NULL,
+                              .races = values[PTX2SPV_ARGUMENT_RACES] != NULL,
                               .target = tool_target(target),
                               .list = values[PTX2SPV_ARGUMENT_LIST]};
     return out->target ? 0 : tool_wrong_usage(parsed, "unknown target ", target);
@@ -176,8 +177,12 @@ static int compile_kernels(const struct arguments *arguments, const struct ptx2s
 
 static int run(struct arguments *arguments)
 {
-    const struct ptx2spv_options options = {
-        .on_diagnostic = print_diagnostic, .on_dump = print_dump, .user = arguments, .dump = arguments->dump, .check = arguments->check};
+    const struct ptx2spv_options options = {.on_diagnostic = print_diagnostic,
+                                            .on_dump = print_dump,
+                                            .user = arguments,
+                                            .dump = arguments->dump,
+                                            .check = arguments->check,
+                                            .check_races = arguments->races};
     struct ptx2spv_module *module = NULL;
     enum ptx2spv_status status;
     size_t length = 0;

@@ -22,6 +22,15 @@
     "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nsetp.ne.u32 %q, %t, 3;\n@%q ret;\nsetp.ne.u32 %q, %b, 1;\n@%q ret;\n"                     \
     "ld.param.u64 %p, [buffer];\nld.param.s32 %i, [index];\nmul.wide.s32 %o, %i, 4;\n"
 
+/* 64 threads, 256 bytes of shared memory. */
+#define RACE(name, other, order)                                                                                                           \
+    ".visible .entry " name "(.param .u64 buffer, .param .s32 index)\n{\n"                                                                 \
+    ".reg .pred %q; .reg .b32 %t, %u, %i, %s, %v; .reg .b64 %p, %o;\n"                                                                     \
+    "mov.u32 %t, %tid.x;\nld.param.u64 %p, [buffer];\nld.param.s32 %i, [index];\nsetp.ne.s32 %q, %i, 0;\nmov.u32 %s, room;\n"              \
+    "mad.lo.u32 %s, %t, 4, %s;\nadd.u32 %v, %t, 7;\nst.shared.u32 [%s], %v;\n@%q bra OPEN;\n" order "OPEN:\n" other                        \
+    "mov.u32 %s, room;\nmad.lo.u32 %s, %u, 4, %s;\nld.shared.u32 %v, [%s]; " MARK "\n"                                                     \
+    "mul.wide.u32 %o, %t, 4;\nadd.u64 %p, %p, %o;\nst.global.u32 [%p], %v;\nret;\n}\n"
+
 static const char ptx[] = ".version 7.4\n.target sm_70\n.address_size 64\n"
                           ".file 1 \"folder/planted.cu\"\n.file 2 \"folder/inner.cuh\"\n"
                           ".const .align 4 .b32 fixed[16];\n.global .align 4 .b32 table[16];\n.extern .shared .align 4 .b32 room[];\n"
@@ -51,6 +60,9 @@ static const char ptx[] = ".version 7.4\n.target sm_70\n.address_size 64\n"
         ".loc 2 12 9, function_name $name, inlined_at 1 30 5\nst.global.u32 [%a], 7; " MARK "\n.loc 1 31 1\nret;\n}\n"
     HEAD("grid") "add.u64 %a, %p, %o;\nst.global.u32 [%a], 7; " MARK "\nret;\n}\n"
     HEAD("mask") "shl.b32 %v0, 1, %i;\nshfl.sync.idx.b32 %v1, %i, 3, 31, %v0; " MARK "\nst.global.u32 [%p], 7;\nst.global.u32 [%p+4], %v1;\nret;\n}\n"
+    /* Thread t writes a word, and reads that of another one. Index 0: they are ordered. */
+    RACE("race", "xor.b32 %u, %t, 32;\n", "bar.sync 0;\n")
+    RACE("race_in_warp", "xor.b32 %u, %t, 1;\n", "bar.warp.sync -1;\n")
     ".section .debug_str\n{\n$name:\n.b8 115,116,111\n.b8 114,101,0\n}\n";
 /* clang-format on */
 
@@ -62,6 +74,8 @@ static const struct row {
     PLANTED_ROWS
 #undef PLANTED
     {"mask", "mask", 3, 4},
+    {"race", "race", 0, 1},
+    {"race_in_warp", "race_in_warp", 0, 1},
 };
 
 #define ok(call) check_call(call, #call)
@@ -119,14 +133,14 @@ static CUdeviceptr mapped_end(void)
     return p + size - WORDS * sizeof(unsigned);
 }
 
-static void launch(CUfunction f, CUdeviceptr p, int index, bool cooperative)
+static void launch(CUfunction f, CUdeviceptr p, int index, unsigned n_threads, bool cooperative)
 {
     void *params[] = {&p, &index};
 
     if (cooperative)
         ok(cuLaunchCooperativeKernel(f, 2, 1, 1, 32, 1, 1, 128, NULL, params));
     else
-        ok(cuLaunchKernel(f, 2, 1, 1, 32, 1, 1, 128, NULL, params, NULL));
+        ok(cuLaunchKernel(f, 2, 1, 1, n_threads, 1, 1, 4 * n_threads, NULL, params, NULL));
 }
 
 /* With the good index a 7 is in the first word or at the index; with the bad one nothing but the faulty access is left out. */
@@ -134,6 +148,9 @@ static bool is_right(const struct row *row, const unsigned *words, bool is_good)
 {
     const bool writes_there = !strcmp(row->kernel, "write") || !strcmp(row->kernel, "inlined") || !strcmp(row->kernel, "grid");
 
+    if (!strncmp(row->name, "race", 4)) /* the others' values */
+        return !is_good ||
+               (words[3] == 7 + (3 ^ (strcmp(row->name, "race") ? 1 : 32)) && words[40] == 7 + (40 ^ (strcmp(row->name, "race") ? 1 : 32)));
     if (writes_there)
         return !is_good || words[row->good] == 7;
     return words[0] == 7 || !strcmp(row->kernel, "atomic");
@@ -144,6 +161,8 @@ static int run(const struct row *row, CUmodule module, bool is_good)
     const bool in_order = !strcmp(row->name, "freed_in_order"), is_freed = in_order || !strcmp(row->name, "freed");
     const bool is_mapped = !strcmp(row->name, "unmapped");
     const CUdeviceptr p = is_mapped ? mapped_end() : planted_allocation(in_order);
+    const bool is_race = !strncmp(row->name, "race", 4);
+    const unsigned n_threads = is_race ? WORDS : 32;
     unsigned words[WORDS];
     CUfunction f;
 
@@ -151,11 +170,11 @@ static int run(const struct row *row, CUmodule module, bool is_good)
     ok(cuMemsetD32(p, 0, WORDS));
     if (is_freed && !is_good) {
         ok(in_order ? cuMemFreeAsync(p, NULL) : cuMemFree(p));
-        launch(f, p, row->bad, false);
+        launch(f, p, row->bad, n_threads, false);
         ok(cuCtxSynchronize());
         return 0;
     }
-    launch(f, p, is_good ? row->good : row->bad, !strcmp(row->name, "cooperative"));
+    launch(f, p, is_good ? row->good : row->bad, n_threads, !strcmp(row->name, "cooperative"));
     ok(cuMemcpyDtoH(words, p, sizeof words));
     if (!is_mapped)
         ok(in_order ? cuMemFreeAsync(p, NULL) : cuMemFree(p));

@@ -105,6 +105,36 @@ static void test_mask(void **state)
     assert_string_equal(out, "");
 }
 
+/* Only with --races; and no other report about the shadow of shared memory. */
+static void test_races(void **state)
+{
+    static const char *const names[] = {"race", "race_in_warp"};
+    char out[16384];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(check("--races", names[i], "", out, sizeof out), 0);
+        expect(names[i], out, "{\"kind\": \"race\", \"space\": \"shared\", \"operation\": \"read\", \"bytes\": 4, ");
+        expect(names[i], out, "\"kernel\": \"%s\", \"ptx_line\": %u, ", names[i], line_of(names[i]));
+        assert_int_equal(check("--races", names[i], "good", out, sizeof out), 0);
+        assert_string_equal(out, "");
+        assert_int_equal(check("", names[i], "", out, sizeof out), 0);
+        assert_string_equal(out, "");
+    }
+}
+
+/* Other faults are found as well, with the limits that the program knows (rounded up to 16 bytes). */
+static void test_faults_with_races(void **state)
+{
+    char out[16384];
+
+    (void)state;
+    assert_int_equal(check("--races", "shared_behind", "", out, sizeof out), 0);
+    expect("shared_behind", out, "{\"kind\": \"out-of-bounds\", \"space\": \"shared\"");
+    assert_int_equal(check("--races", "shared_behind", "good", out, sizeof out), 0);
+    assert_string_equal(out, "");
+}
+
 static void test_none_without_faults(void **state)
 {
     char out[16384];
@@ -183,10 +213,16 @@ static void test_leaks(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_fault),    cmocka_unit_test(test_none_without_faults),
-        cmocka_unit_test(test_source_places), cmocka_unit_test(test_allocations),
-        cmocka_unit_test(test_variables),     cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_mask),          cmocka_unit_test(test_leaks),
+        cmocka_unit_test(test_each_fault),
+        cmocka_unit_test(test_none_without_faults),
+        cmocka_unit_test(test_source_places),
+        cmocka_unit_test(test_allocations),
+        cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_mask),
+        cmocka_unit_test(test_races),
+        cmocka_unit_test(test_faults_with_races),
+        cmocka_unit_test(test_leaks),
     };
 
     if (argc != 3) {

@@ -118,6 +118,39 @@ static void test_accesses(void **state)
     }
 }
 
+/* Kernels that access shared memory by weak loads and stores, and synchronize by nothing but whole barriers. */
+static void test_races(void **state)
+{
+    static const struct {
+        const char *name, *body;
+        bool possible;
+    } cases[] = {
+        {"stores", "", true},
+        {"bytes and vectors", "ld.shared.u8 m,[s+3]; st.shared.v4.u32 [s],{n,m,t,n};", true},
+        {"a loop with barriers", "L: ld.shared.u32 n,[s]; bar.sync 0; add.u32 t,t,1; setp.lt.u32 p,t,99; @p bra L;", true},
+        {"a barrier with a reduction", "setp.eq.u32 p,t,0; bar.red.or.pred p,0,p; @p st.shared.u32 [s+4],n;", true},
+        {"warp instructions", "shfl.sync.idx.b32 n,n,0,31,-1; bar.warp.sync t;", true},
+        {"an addition", "red.shared.add.u32 [s],1;", true},
+        {"a lock", "atom.shared.cas.b32 n,[s],0,1;", false},
+        {"a flag", "st.volatile.shared.u32 [s],n;", false},
+        {"a barrier of some threads", "bar.sync 1,64;", false},
+        {"the size of shared memory", "mov.u32 n,%dynamic_smem_size;", false},
+    };
+    const struct ptx2spv_options options = {.on_diagnostic = print, .check = true, .check_races = true};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
+        struct ptx2spv_module *module = make_module(cases[i / 2].body);
+        struct ptx2spv_kernel kernel;
+
+        compile(cases[i / 2].name, module, i % 2 ? PTX2SPV_VULKAN : PTX2SPV_OPENCL, &options, &kernel);
+        if (kernel.info.checks_races != cases[i / 2].possible)
+            fail_msg("%s: %u", cases[i / 2].name, kernel.info.checks_races);
+        ptx2spv_kernel_finish(&kernel);
+        ptx2spv_module_destroy(module);
+    }
+}
+
 static void test_cooperative_ones(void **state)
 {
     (void)state;
@@ -194,10 +227,8 @@ static void test_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accesses),
-        cmocka_unit_test(test_cooperative_ones),
-        cmocka_unit_test(test_no_check),
-        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_accesses), cmocka_unit_test(test_races),  cmocka_unit_test(test_cooperative_ones),
+        cmocka_unit_test(test_no_check), cmocka_unit_test(test_places),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,19 @@ static void add_thread(struct ct_report *report, const struct ptx2spv_check_site
     ct_report_member(report, "count", "%" PRIu32, site->count);
 }
 
+/* The other thread of a race: its place in the block is not known here, only its number. */
+static void add_other(struct ct_report *report, const struct ptx2spv_check_site *site)
+{
+    if (site->fault != PTX2SPV_CHECK_RACE)
+        return;
+    if (site->other == PTX2SPV_CHECK_SEVERAL) {
+        ct_report_line(report, "with threads of several warps, without a barrier between");
+        return;
+    }
+    ct_report_line(report, "with thread number %" PRIu32 " of the block, without a barrier between", site->other - 1);
+    ct_report_member(report, "other", "%" PRIu32, site->other - 1);
+}
+
 /* ---- where in memory ---- */
 
 static void describe_distance(const struct ct_range_life *life, uint64_t address, uint64_t bytes, char *out, size_t size)
@@ -151,7 +164,7 @@ static bool is_freed(const struct ptx2spv_check_site *site, struct ct_range_life
 
 const char *ct_check_kind(const struct ptx2spv_check_site *site)
 {
-    static const char misaligned[] = "misaligned", read_only[] = "read-only", mask[] = "mask", freed[] = "use-after-free",
+    static const char misaligned[] = "misaligned", read_only[] = "read-only", mask[] = "mask", race[] = "race", freed[] = "use-after-free",
                       outside[] = "out-of-bounds";
     struct ct_range_life life;
 
@@ -162,6 +175,8 @@ const char *ct_check_kind(const struct ptx2spv_check_site *site)
         return read_only;
     case PTX2SPV_CHECK_MASK:
         return mask;
+    case PTX2SPV_CHECK_RACE:
+        return race;
     case PTX2SPV_CHECK_NONE:
     case PTX2SPV_CHECK_OUTSIDE:
         break;
@@ -176,6 +191,8 @@ static const char *title_of(const struct ptx2spv_check_site *site)
         return "Misaligned";
     case PTX2SPV_CHECK_WRITE:
         return "Forbidden";
+    case PTX2SPV_CHECK_RACE:
+        return "Race of a";
     case PTX2SPV_CHECK_MASK: /* report_mask */
     case PTX2SPV_CHECK_NONE:
     case PTX2SPV_CHECK_OUTSIDE:
@@ -214,6 +231,7 @@ bool ct_check_report_fault(const struct ct_check_sites *sites, const struct ptx2
     ct_report_member(&report, "address", "%" PRIu64, site->address);
     add_places(&report, sites, site);
     add_thread(&report, site);
+    add_other(&report, site);
     add_memory(&report, sites, site, is_after_free ? &freed : NULL);
     return ct_report_end(&report);
 }

@@ -177,6 +177,7 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
     options.shared_form = shared_form(function);
     options.any_grid = function->is_any_grid;
     options.check = ct_config()->check && strstr(function->decl->name, ct_config()->check_kernel) != NULL;
+    options.check_races = options.check && ct_config()->check_races;
     status = run_compiler(function, target, &options, out);
     if (status != PTX2SPV_OK)
         return ct_fail(ct_jit_result(status), "kernel %s could not be compiled: %s", function->decl->name, ptx2spv_status_string(status));

@@ -35,6 +35,14 @@ static struct ct_verdict alignment(struct ct_cursor *at, const struct ct_access 
 
 /* ---- shared and local memory ---- */
 
+ct_value ct_check_shared_size(struct ct_cursor *at)
+{
+    const ct_value all = ct_sysval(at, CT_SYS_SHARED_BYTES);
+
+    at->fn->reads_shared_size = true; /* it is not to be rounded up */
+    return at->fn->checks_races ? ct_op2(at, CT_OP_UDIV, PTX_U32, all, ct_const32(at, PTX2SPV_CHECK_SHADOW)) : all;
+}
+
 ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value offset, uint32_t bytes)
 {
     const struct ct_fn *fn = at->fn;
@@ -43,8 +51,7 @@ ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value 
     if (space == CT_SPACE_LOCAL)
         return fn->local_bytes < bytes ? ct_emit_const(at, CT_W_PRED, 0)
                                        : ct_icmp_imm(at, PTX_U32, PTX_LE, offset, fn->local_bytes - bytes);
-    at->fn->reads_shared_size = true; /* it is not to be rounded up */
-    size = ct_sysval(at, CT_SYS_SHARED_BYTES);
+    size = ct_check_shared_size(at);
     last = ct_icmp(at, PTX_U32, PTX_LE, offset, ct_add_imm(at, size, -(uint64_t)bytes & UINT32_MAX));
     return fn->shared_bytes >= bytes ? last : ct_and(at, last, ct_icmp_imm(at, PTX_U32, PTX_GE, size, bytes));
 }

@@ -2,7 +2,7 @@
 /* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
 #ifndef PTX2SPV_CHECK_H
 #define PTX2SPV_CHECK_H
-/* Parts: bounds.c, masks.c, roots.c, search.c, sites.c. */
+/* Parts: bounds.c, masks.c, races.c, roots.c, search.c, sites.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -63,6 +63,8 @@ const struct ptx_variable *ct_check_variable_at(const struct ct_fn *fn, uint64_t
 /* bounds.c: a test that is cheap and passes for nearly all accesses that are allowed. If the space is SHARED or LOCAL, it passes for all of
  * them. */
 struct ct_verdict ct_check_bounds(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access);
+/* Bytes of shared memory that the program has. */
+ct_value ct_check_shared_size(struct ct_cursor *at);
 /* Whether a 32-bit offset is within the memory of the block (SHARED) or the thread (LOCAL). */
 ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value offset, uint32_t bytes);
 ct_value ct_check_is_aligned(struct ct_cursor *at, const struct ct_access *access);
@@ -78,6 +80,7 @@ struct ct_incident {
     uint32_t access;  /* PTX2SPV_CHECK_ACCESS */
     ct_value address; /* 32 or 64 bits */
     ct_value fault;   /* 32 bits, enum ptx2spv_check_fault */
+    ct_value other;   /* 32 bits, or none */
 };
 /* Counts it, and describes it if it is the first one. */
 void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_incident *incident);

@@ -69,5 +69,7 @@ void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct 
     store(at, place, offsetof(struct ptx2spv_check_site, launch),
           ct_check_load(at, control, offsetof(struct ptx2spv_check, launch), CT_W_32));
     store_position(at, place);
+    if (incident->other.i)
+        store(at, place, offsetof(struct ptx2spv_check_site, other), incident->other);
     store(at, place, offsetof(struct ptx2spv_check_site, fault), incident->fault);
 }

@@ -271,6 +271,7 @@ struct ct_fn {
     uint32_t slots_param_offset;
     uint32_t number_param_offset; /* of one more parameter, the launch's number: set by build; 0: the kernel does not read %gridid */
     uint32_t check_param_offset;  /* of one more parameter, the address of a struct ptx2spv_check; 0: there is none */
+    bool checks_races;            /* set by races.c */
     uint32_t check_sites;         /* set by check.c, as the line above */
     uint32_t declared_param_bytes;
     uint32_t param_bytes;       /* of the parameter block, with the additional parameters */

@@ -186,6 +186,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .number_param_offset = fn->number_param_offset,
         .check_param_offset = fn->check_param_offset,
         .check_sites = fn->check_sites,
+        .checks_races = fn->checks_races,
         .static_shared_bytes = fn->shared_bytes,
         .dynamic_shared_offset = fn->dynamic_shared_offset,
         .local_bytes = fn->local_bytes,

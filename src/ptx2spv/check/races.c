@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_races: finds accesses to the same bytes of shared memory by two threads, at least one of which writes, without a barrier between them.
+ * In:  register form, laid out.   Out: the same; with options.check_races there is a test before each weak load and store of the program.
+ *
+ * Shared memory is five times as large as the program asked for (PTX2SPV_CHECK_SHADOW): behind it, each of its 32-bit words has a shadow of four words.
+ *     the epoch and the mark of the last write, the epoch and the mark of the last read
+ * An epoch is the number of barriers that the thread has passed, plus 1. A mark has the number of the thread plus 1 (or SEVERAL: threads of several
+ * warps have read in this epoch), a set of bytes, and the number of warp instructions that the thread has executed: threads of one warp are ordered by
+ * these as well. A load conflicts with the last write, a store also with the last reads, if the epoch is the thread's own. A store that changes nothing
+ * does not conflict with a store.
+ *
+ * Tests are not atomic, and only the last accesses are known, so not every race is found; but what is found is one. Kernels that synchronize
+ * in other ways are left alone: by locks or flags in shared memory (compare-and-swap, exchanges, strong accesses, mbarriers), or by barriers of some
+ * threads. So are kernels that read the size of shared memory, generic accesses, atomic operations, and clusters. This comes before `collective`, which replaces barriers. */
+#include "check.h"
+
+enum { THREAD_BITS = 11, BYTES_SHIFT = THREAD_BITS, BYTES_BITS = 4, WARP_SHIFT = BYTES_SHIFT + BYTES_BITS, WARP_LANES_SHIFT = 5 };
+enum { FIRST_INDEPENDENT_SM = 70 }; /* before, the lanes of a warp run in step: warp_synchronous.c */
+enum { SEVERAL = (1 << THREAD_BITS) - 1, ALL_BYTES = (1 << BYTES_BITS) - 1 };
+enum { WRITE_EPOCH = 0, WRITE_MARK = 4, READ_EPOCH = 8, READ_MARK = 12, SHADOW_SHIFT = 2 /* 16 bytes for 4 */ };
+
+struct races {
+    struct ct_check check;
+    struct {
+        ct_value epoch, steps; /* assigned at each barrier and warp instruction */
+        ct_value thread;       /* its number plus 1 */
+        ct_value shadow;       /* where it begins */
+    } at;
+};
+
+/* ---- which kernels and accesses ---- */
+
+static bool is_shared_access(const struct ct_insn *insn)
+{
+    return (insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE) && insn->space == CT_SPACE_SHARED && insn->is_checked &&
+           insn->semantics <= PTX_WEAK;
+}
+
+static bool synchronizes_otherwise(const struct ct_insn *insn)
+{
+    if (insn->op == CT_OP_BARRIER)
+        return insn->mode == PTX_MODE_ARRIVE || insn->n_operands - (insn->mode == PTX_MODE_RED) > 1;
+    if (insn->space != CT_SPACE_SHARED && insn->space != CT_SPACE_GENERIC)
+        return false;
+    if (insn->op == CT_OP_ATOM)
+        return insn->operation == PTX_CAS || insn->operation == PTX_EXCH || ptx_type_bits(insn->type) == 64;
+    return (insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE) && insn->space == CT_SPACE_SHARED && insn->semantics > PTX_WEAK;
+}
+
+static bool reads_size(const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_SYSVAL && (insn->sreg == CT_SYS_SHARED_BYTES || insn->sreg == CT_SYS_DYNAMIC_SHARED_BYTES);
+}
+
+static bool is_suitable(const struct ct_fn *fn)
+{
+    bool found = false;
+
+    if (!fn->compilation->options.check_races || fn->clusters)
+        return false;
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
+            if (synchronizes_otherwise(insn) || reads_size(insn))
+                return false;
+            found |= is_shared_access(insn);
+        }
+    return found;
+}
+
+/* ---- the shadow ---- */
+
+static ct_value load_shared(struct ct_cursor *at, ct_value address, int64_t offset)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_LOAD, PTX_B32, 1, 1);
+
+    insn->space = CT_SPACE_SHARED;
+    insn->operands[0] = address;
+    insn->offset = offset;
+    insn->align_log2 = 2;
+    return insn->results[0] = ct_value_create(at->fn, CT_W_32);
+}
+
+static void store_shared(struct ct_cursor *at, ct_value address, int64_t offset, ct_value value)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_STORE, PTX_B32, 0, 2);
+
+    insn->space = CT_SPACE_SHARED;
+    insn->operands[0] = address;
+    insn->offset = offset;
+    insn->align_log2 = 2;
+    insn->operands[1] = value;
+}
+
+static void emit_barrier(struct ct_cursor *at)
+{
+    const ct_value number = ct_const32(at, 0);
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_BARRIER, PTX_PRED, 0, 1);
+
+    insn->mode = PTX_MODE_SYNC;
+    insn->aligned = true;
+    insn->operands[0] = number;
+    at->fn->uses_barrier = true;
+}
+
+static void enter(struct ct_cursor *at, struct ct_block *block)
+{
+    at->block = block;
+    at->before = NULL;
+}
+
+/* The threads of the block clear the shadow together. */
+static void clear_shadow(struct ct_cursor *at, struct races *races)
+{
+    struct ct_block *head = ct_block_create(at->fn), *body = ct_block_create(at->fn), *done = ct_block_create(at->fn);
+    const ct_value end = ct_sysval(at, CT_SYS_SHARED_BYTES), place = ct_value_create(at->fn, CT_W_32);
+    const ct_value step = ct_shl_imm(at, ct_sysval(at, CT_SYS_BLOCK_THREADS), 2);
+
+    ct_assign(at, place, ct_add(at, races->at.shadow, ct_shl_imm(at, ct_sysval(at, CT_SYS_TID_LINEAR), 2)));
+    ct_cursor_jump(at, head);
+    enter(at, head);
+    ct_cursor_branch(at, ct_icmp(at, PTX_U32, PTX_LT, place, end), body, done);
+    enter(at, body);
+    store_shared(at, place, 0, ct_const32(at, 0));
+    ct_assign(at, place, ct_add(at, place, step));
+    ct_cursor_jump(at, head);
+    enter(at, done);
+    emit_barrier(at);
+}
+
+static void begin(struct races *races)
+{
+    struct ct_fn *fn = races->check.fn;
+    struct ct_block *entry, *rest;
+    struct ct_insn *first;
+    struct ct_cursor at = {.fn = fn, .where = fn->source->where};
+
+    ct_fn_compute_preds(fn);
+    ct_fn_detach_entry(fn);
+    entry = fn->blocks.v[0];
+    first = entry->first;
+    ct_check_begin(&races->check, first);
+    rest = ct_block_split(fn, entry, first);
+    enter(&at, entry);
+    races->at.epoch = ct_value_create(fn, CT_W_32);
+    races->at.steps = ct_value_create(fn, CT_W_32);
+    ct_assign(&at, races->at.epoch, ct_const32(&at, 1));
+    ct_assign(&at, races->at.steps, ct_const32(&at, 0));
+    races->at.thread = ct_add_imm(&at, ct_sysval(&at, CT_SYS_TID_LINEAR), 1);
+    races->at.shadow = ct_check_shared_size(&at);
+    clear_shadow(&at, races);
+    ct_cursor_jump(&at, rest);
+}
+
+/* ---- conflicts ---- */
+
+static ct_value thread_of(struct ct_cursor *at, ct_value mark)
+{
+    return ct_and_imm(at, mark, SEVERAL);
+}
+
+static ct_value warp_of(struct ct_cursor *at, ct_value thread)
+{
+    return ct_shr_imm(at, ct_add_imm(at, thread, UINT32_MAX), WARP_LANES_SHIFT);
+}
+
+struct marks {
+    ct_value mark, bytes; /* of this access */
+};
+
+/* Whether an access with an epoch and a mark is not ordered before this one. */
+static ct_value conflicts(struct ct_cursor *at, const struct races *races, const struct marks *own, ct_value epoch, ct_value mark)
+{
+    const ct_value other = thread_of(at, mark);
+    const ct_value in_epoch = ct_icmp(at, PTX_B32, PTX_EQ, epoch, races->at.epoch);
+    const ct_value overlaps = ct_not(at, ct_equals(at, ct_and(at, mark, own->bytes), 0));
+    const ct_value is_other = ct_icmp(at, PTX_B32, PTX_NE, other, races->at.thread);
+    const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->at.thread));
+    const ct_value same_steps = ct_equals(at, ct_shr_imm(at, ct_xor(at, mark, own->mark), WARP_SHIFT), 0);
+    const bool in_step = at->fn->module->oldest_sm < FIRST_INDEPENDENT_SM;
+    const ct_value unordered = in_step ? ct_not(at, in_warp) : ct_or(at, ct_not(at, in_warp), same_steps);
+
+    return ct_and(at, ct_and(at, in_epoch, overlaps), ct_and(at, is_other, unordered));
+}
+
+/* Whether a store of one value leaves memory as it is. */
+static ct_value changes_nothing(struct ct_cursor *at, const struct ct_insn *store)
+{
+    const ct_value value = store->operands[1];
+    const uint64_t bits = ptx_type_bits(store->type);
+    struct ct_insn *load = ct_emit_insn(at, CT_OP_LOAD, store->type, 1, 1);
+
+    load->space = CT_SPACE_SHARED;
+    load->operands[0] = store->operands[0];
+    load->offset = store->offset;
+    load->align_log2 = store->align_log2;
+    load->results[0] = ct_value_create(at->fn, ct_width_at(at, value));
+    return ct_equals(at, ct_and_imm(at, ct_xor(at, load->results[0], value), bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1), 0);
+}
+
+/* Remembers a read. Reads of several warps in an epoch are remembered as such. */
+static void note_read(struct ct_cursor *at, const struct races *races, const struct marks *own, ct_value shadow, ct_value epoch,
+                      ct_value mark)
+{
+    const ct_value other = thread_of(at, mark);
+    const ct_value in_epoch = ct_icmp(at, PTX_B32, PTX_EQ, epoch, races->at.epoch);
+    const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->at.thread));
+    const ct_value of_several = ct_or_imm(at, own->mark, SEVERAL);
+    const ct_value bytes = ct_and_imm(at, mark, (uint32_t)ALL_BYTES << BYTES_SHIFT);
+    const ct_value joined = ct_or(at, bytes, ct_select(at, in_warp, own->mark, of_several));
+
+    store_shared(at, shadow, READ_MARK, ct_select(at, in_epoch, joined, own->mark));
+    store_shared(at, shadow, READ_EPOCH, races->at.epoch);
+}
+
+static void report(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, ct_value address, ct_value mark)
+{
+    const bool writes = insn->op == CT_OP_STORE;
+
+    ct_check_report(&races->check, at,
+                    &(struct ct_incident){
+                        .where = insn->where,
+                        .access = PTX2SPV_CHECK_ACCESS(insn->where.source, ct_check_access_bytes(insn),
+                                                       writes ? PTX2SPV_CHECK_STORE : PTX2SPV_CHECK_LOAD, PTX2SPV_CHECK_SHARED),
+                        .address = address,
+                        .fault = ct_const32(at, PTX2SPV_CHECK_RACE),
+                        .other = thread_of(at, mark),
+                    });
+}
+
+/* Examines the access to a word, and continues behind it. */
+static void examine_word(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, ct_value address, uint32_t bytes)
+{
+    struct ct_block *race = ct_block_create(at->fn), *next = ct_block_create(at->fn);
+    const ct_value word = ct_and_imm(at, address, ~UINT32_C(3));
+    const ct_value shadow = ct_add(at, races->at.shadow, ct_shl_imm(at, word, SHADOW_SHIFT));
+    const ct_value set =
+        bytes >= 4 ? ct_const32(at, ALL_BYTES) : ct_bits2(at, CT_OP_SHL, ct_const32(at, (1u << bytes) - 1), ct_and_imm(at, address, 3));
+    const ct_value in_place = ct_shl_imm(at, set, BYTES_SHIFT);
+    const ct_value own_mark = ct_or(at, ct_or(at, races->at.thread, in_place), ct_shl_imm(at, races->at.steps, WARP_SHIFT));
+    const struct marks own = {own_mark, in_place};
+    const ct_value written = load_shared(at, shadow, WRITE_MARK), read = load_shared(at, shadow, READ_MARK);
+    const ct_value write_epoch = load_shared(at, shadow, WRITE_EPOCH), read_epoch = load_shared(at, shadow, READ_EPOCH);
+    ct_value after_write = conflicts(at, races, &own, write_epoch, written), found = after_write;
+
+    if (insn->op == CT_OP_STORE) {
+        const ct_value after_read = conflicts(at, races, &own, read_epoch, read);
+
+        if (insn->n_operands == 2)
+            after_write = ct_and(at, after_write, ct_not(at, changes_nothing(at, insn)));
+        found = ct_or(at, after_write, after_read);
+        store_shared(at, shadow, WRITE_MARK, own_mark);
+        store_shared(at, shadow, WRITE_EPOCH, races->at.epoch);
+    } else {
+        note_read(at, races, &own, shadow, read_epoch, read);
+    }
+    ct_cursor_branch(at, found, race, next);
+    enter(at, race);
+    report(races, at, insn, address, ct_select(at, after_write, written, read));
+    ct_cursor_jump(at, next);
+    enter(at, next);
+}
+
+/* An access outside of the program's memory, or a misaligned one, is left to `check`. */
+static void examine(struct races *races, struct ct_insn *insn)
+{
+    struct ct_fn *fn = races->check.fn;
+    const uint32_t bytes = ct_check_access_bytes(insn);
+    struct ct_cursor at = {.fn = fn, .block = insn->block, .before = insn, .where = insn->where};
+    const ct_value address = ct_add_imm(&at, insn->operands[0], (uint32_t)insn->offset);
+    const ct_value aligned = ct_equals(&at, ct_and_imm(&at, address, bytes - 1), 0);
+    const ct_value is_inside = ct_and(&at, aligned, ct_check_is_within(&at, CT_SPACE_SHARED, address, bytes));
+    struct ct_block *inside = ct_block_create(fn), *rest = ct_block_split(fn, insn->block, insn);
+
+    at.before = NULL;
+    ct_cursor_branch(&at, is_inside, inside, rest);
+    enter(&at, inside);
+    for (uint32_t i = 0; i < bytes; i += 4)
+        examine_word(races, &at, insn, i ? ct_add_imm(&at, address, i) : address, bytes);
+    ct_cursor_jump(&at, rest);
+}
+
+/* Behind a barrier or a warp instruction, whose block has a successor at least. */
+static void count(struct races *races, struct ct_insn *insn)
+{
+    const ct_value number = insn->op == CT_OP_BARRIER ? races->at.epoch : races->at.steps;
+    struct ct_cursor at = {.fn = races->check.fn, .block = insn->block, .before = insn->next, .where = insn->where};
+
+    ct_assign(&at, number, ct_add_imm(&at, number, 1));
+}
+
+static bool orders_threads(const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_BARRIER || insn->op == CT_OP_SHFL || insn->op == CT_OP_VOTE || insn->op == CT_OP_MATCH ||
+           insn->op == CT_OP_WARPSYNC || insn->op == CT_OP_REDUX || insn->op == CT_OP_CONVERGE;
+}
+
+enum ct_pass_result ct_pass_check_races(struct ct_fn *fn)
+{
+    struct races races = {.check = {.fn = fn}};
+    CT_VEC(struct ct_insn *) points = {0};
+
+    if (!is_suitable(fn))
+        return CT_PASS_UNCHANGED;
+    fn->checks_races = true;
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (is_shared_access(insn) || orders_threads(insn))
+                *CT_PUSH(&fn->compilation->scratch, &points) = insn;
+    begin(&races);
+    for (uint32_t i = points.n; i-- > 0;)
+        if (orders_threads(points.v[i]))
+            count(&races, points.v[i]);
+        else
+            examine(&races, points.v[i]);
+    ct_fn_compute_preds(fn);
+    return CT_PASS_CHANGED;
+}
