@@ -7,9 +7,9 @@ file(MAKE_DIRECTORY ${WORK})
 # ---- exit statuses ----
 run(0 "Invalid global write of 4 bytes .out-of-bounds.\n.*in kernel write, line [0-9]+ of its PTX\n.*by thread .3,0,0. in block .1,0,0.\n"
   ${CUTTLE} check ${PLANTED} write_behind)
-run(9 "1 errors, which happened 1 times" ${CUTTLE} check --error-exitcode 9 -- ${PLANTED} write_behind)
-run(0 "0 errors" ${CUTTLE} check --error-exitcode 9 ${PLANTED} write_behind good)
-run(7 "0 errors" ${CUTTLE} check --error-exitcode 9 ${PLANTED})
+run(9 "reports about kernels: 1, which happened 1 times" ${CUTTLE} check --error-exitcode 9 -- ${PLANTED} write_behind)
+run(0 "about kernels: 0," ${CUTTLE} check --error-exitcode 9 ${PLANTED} write_behind good)
+run(7 "about kernels: 0," ${CUTTLE} check --error-exitcode 9 ${PLANTED})
 run(137 "" ${CUTTLE} check ${PLANTED} signal)
 run(127 "no-such-program: No such file" ${CUTTLE} check no-such-program)
 run(126 "Permission denied" ${CUTTLE} check ${WORK})
@@ -21,15 +21,15 @@ run(125 "no such file: .*missing" ${CUTTLE} check --suppressions ${WORK}/missing
 
 # ---- which kernels ----
 run(9 "kernel write" ${CUTTLE} check --error-exitcode 9 --kernel writ ${PLANTED} write_behind)
-run(0 "0 errors" ${CUTTLE} check --error-exitcode 9 --kernel other ${PLANTED} freed good)
+run(0 "about kernels: 0," ${CUTTLE} check --error-exitcode 9 --kernel other ${PLANTED} freed good)
 
 # ---- suppressions ----
 file(WRITE ${WORK}/all "# a comment\n\n*\n")
 file(WRITE ${WORK}/kernel "out-of-bounds in kernel write,\n")
 file(WRITE ${WORK}/others "out-of-bounds in kernel read,\nmisaligned\nleak\n")
-run(0 "0 errors" ${CUTTLE} check --error-exitcode 9 --suppressions ${WORK}/all ${PLANTED} write_behind)
-run(0 "0 errors" ${CUTTLE} check --error-exitcode 9 --suppressions ${WORK}/kernel ${PLANTED} write_behind)
-run(9 "1 errors" ${CUTTLE} check --error-exitcode 9 --suppressions ${WORK}/others ${PLANTED} write_behind)
+run(0 "about kernels: 0," ${CUTTLE} check --error-exitcode 9 --suppressions ${WORK}/all ${PLANTED} write_behind)
+run(0 "about kernels: 0," ${CUTTLE} check --error-exitcode 9 --suppressions ${WORK}/kernel ${PLANTED} write_behind)
+run(9 "about kernels: 1," ${CUTTLE} check --error-exitcode 9 --suppressions ${WORK}/others ${PLANTED} write_behind)
 run(0 "" ${CUTTLE} check --error-exitcode 9 --suppressions ${WORK}/others ${PLANTED} leak)
 
 # ---- files ----

@@ -79,8 +79,8 @@ static void end_process(int status, void *user)
     if (ct_config()->check_leaks)
         ct_history_visit_living(NULL, report_leak, NULL);
     ct_check_totals(&reports, &times);
-    ct_report_note("kernels: %" PRIu64 " errors, which happened %" PRIu64 " times; memory that is not freed: %llu", reports, times,
-                   atomic_load_explicit(&n_leaks, memory_order_relaxed));
+    ct_report_note("reports about kernels: %" PRIu64 ", which happened %" PRIu64 " times; about memory that is not freed: %llu", reports,
+                   times, atomic_load_explicit(&n_leaks, memory_order_relaxed));
 }
 
 void ct_check_watch_exit(void)

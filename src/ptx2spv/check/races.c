@@ -9,9 +9,10 @@
  * these as well. A load conflicts with the last write, a store also with the last reads, if the epoch is the thread's own. A store that changes nothing
  * does not conflict with a store.
  *
- * Tests are not atomic, and only the last accesses are known, so not every race is found; but what is found is one. Kernels that synchronize
- * in other ways are left alone: by locks or flags in shared memory (compare-and-swap, exchanges, strong accesses, mbarriers), or by barriers of some
- * threads. So are kernels that read the size of shared memory, generic accesses, atomic operations, and clusters. This comes before `collective`, which replaces barriers. */
+ * Tests are not atomic, and only the last accesses are known, so not every race is found. Threads that order their accesses by other means than
+ * barriers and warp instructions appear to race. So kernels are left alone that synchronize by locks or flags in shared memory (compare-and-swap,
+ * exchanges, strong accesses, mbarriers), or by barriers of some threads; those that wait for global memory are not recognized. Also left alone are
+ * kernels that read the size of shared memory, generic accesses, atomic operations, and clusters. This comes before `collective`, which replaces barriers. */
 #include "check.h"
 
 enum { THREAD_BITS = 11, BYTES_SHIFT = THREAD_BITS, BYTES_BITS = 4, WARP_SHIFT = BYTES_SHIFT + BYTES_BITS, WARP_LANES_SHIFT = 5 };
