@@ -6,6 +6,8 @@
 #include "trace/traced_program.h"
 #include "why.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int run_traced(const struct tool_arguments *arguments, enum tool_launch_method method)
@@ -25,12 +27,17 @@ int verb_run(const struct tool_arguments *arguments)
     const enum tool_launch_method method = arguments->values[CUTTLE_RUN_PRELOAD] ? TOOL_PRELOAD : TOOL_AUDIT;
     char *const *command = arguments->operands;
 
-    if (arguments->values[CUTTLE_RUN_WHY] && (arguments->values[CUTTLE_RUN_TRACE] || arguments->values[CUTTLE_RUN_PROFILE]))
-        return tool_wrong_usage(arguments, "--why does not run the program, so there is nothing for --trace or --profile", "");
+    if (arguments->values[CUTTLE_RUN_WHY] &&
+        (arguments->values[CUTTLE_RUN_TRACE] || arguments->values[CUTTLE_RUN_PROFILE] || arguments->values[CUTTLE_RUN_CHECK]))
+        return tool_wrong_usage(arguments, "--why does not run the program, so there is nothing for --check, --trace or --profile", "");
     if (arguments->values[CUTTLE_RUN_WHY])
         return tool_why(command[0], method, arguments->values[CUTTLE_RUN_TARGET]);
     if (arguments->values[CUTTLE_RUN_TARGET])
         return tool_wrong_usage(arguments, "--target is for --why", "");
+    if (arguments->values[CUTTLE_RUN_CHECK] && setenv("CUTTLE_CHECK", "1", 1) != 0) { /* core/base/config.def */
+        fprintf(stderr, "cuttle run: no memory for the environment\n");
+        return RUN_FAILED;
+    }
     if (arguments->values[CUTTLE_RUN_TRACE] || arguments->values[CUTTLE_RUN_PROFILE])
         return run_traced(arguments, method);
     if (!tool_launch_environment(method, NULL))

@@ -41,5 +41,8 @@ endif()
 string(JSON kernel GET "${log}" kernel)
 check_equal("the kernel in the log" "${kernel}" write)
 
+run(0 "kernel write" ${CUTTLE} run --check ${PLANTED} write_behind)
+run(125 "nothing for --check" ${CUTTLE} run --why --check ${PLANTED})
+
 # Without the option nothing is checked, and a child process is checked like its parent.
 run(9 "kernel write" ${CUTTLE} check --error-exitcode 9 -- sh -c "${PLANTED} write_behind; true")

@@ -288,6 +288,8 @@ static void log_fault(const struct report *report, struct ct_device *device, CUr
         snprintf(line, sizeof line, "%s accessed the illegal address 0x%llx: %s", names, (unsigned long long)report->address, place);
     }
     ct_log(CT_LOG_ERROR, "%s", line);
+    if (error == CUDA_ERROR_ILLEGAL_ADDRESS || error == CUDA_ERROR_MISALIGNED_ADDRESS)
+        ct_log(CT_LOG_ERROR, "`cuttle check -- PROGRAM` says which thread makes such an access, and where in the source");
     ct_coredump_write(NULL, device, line);
     ct_log(CT_LOG_ERROR, "device %d (%s) is lost for this process, since its driver cannot end a kernel: all calls return error %d",
            device->ordinal, device->info.name, (int)error);
