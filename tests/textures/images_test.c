@@ -15,6 +15,8 @@
 
 /* fill: texel (x, y) of a surface becomes base + 16 y + x; sum: one thread adds up the texels of a row of 13, and adds the result to *out. spin: waits
  * until *flag is not 0. int_2d: as fetch_2d, for integers with and without a sign. */
+#define FETCH_INTEGERS(type)                                                                                                               \
+    ".reg .b32 i<4>; tex.2d.v4." type ".f32 {i0,i1,i2,i3},[d0,{x,y}]; mov.b32 f0,i0; mov.b32 f1,i1; mov.b32 f2,i2; mov.b32 f3,i3;"
 static const char more_kernels[] =
     ".version 6.4\n.target sm_70\n.address_size 64\n"
     ".visible .entry fill(.param .u64 surface, .param .f32 base)\n{\n.reg .f32 f<4>; .reg .b32 r<4>; .reg .b64 d;\n"
@@ -31,8 +33,7 @@ static const char more_kernels[] =
     "ld.param.u64 d0,[flag]; ld.param.u64 d1,[texture]; ld.param.u64 d2,[out];\n"
     "more: ld.volatile.global.u32 r,[d0]; setp.eq.u32 p,r,0; @p bra more;\n"
     "tex.2d.v4.f32.f32 {f0,f1,f2,f3},[d1,{0f3F000000,0f3F000000}]; st.global.f32 [d2],f0; ret;\n}\n" FETCH_KERNEL(
-        "unsigned_2d", "tex.2d.v4.u32.f32 {f0,f1,f2,f3},[d0,{x,y}];")
-        FETCH_KERNEL("signed_2d", "tex.2d.v4.s32.f32 {f0,f1,f2,f3},[d0,{x,y}];");
+        "unsigned_2d", FETCH_INTEGERS("u32")) FETCH_KERNEL("signed_2d", FETCH_INTEGERS("s32"));
 
 static CUmodule more_module;
 
