@@ -8,6 +8,7 @@
 #include "core/command/launch_call.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/base/thread.h"
 #include "core/device/device.h"
 #include "core/library/function_lookup.h"
 
@@ -36,7 +37,7 @@ CUresult CUDAAPI cuFuncSetAttribute(CUfunction hfunc, CUfunction_attribute attri
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = ct_function_set_attribute(function, attrib, value, __builtin_return_address(0));
+    r = ct_function_set_attribute(function, attrib, value, ct_thread_caller());
     ct_function_release(function);
     return r;
 }

@@ -21,8 +21,9 @@ static const bool unsafe_in_captures[CT_ROW_COUNT] = {
 #include "capture_unsafe.def"
 };
 
-static inline CUresult check(enum ct_entry_row row, const char *symbol)
+static inline CUresult check(enum ct_entry_row row, const char *symbol, const void *caller)
 {
+    ct_thread_set_caller(caller);
     if (ct_thread_is_in_host_function() && !allowed_in_host_functions[row])
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "%s must not be called in a host function of a stream", symbol);
     return unsafe_in_captures[row] && ct_captures_exist() ? ct_capture_check_unsafe(symbol) : CUDA_SUCCESS;
@@ -44,7 +45,7 @@ static inline CUresult ended(const char *symbol, CUresult r)
 #define EXPORT(row, symbol, params, args)                                                                                                  \
     CUresult CUDAAPI ct_exported_##symbol params                                                                                           \
     {                                                                                                                                      \
-        CUresult r_ = check(CT_ROW_##row, #symbol);                                                                                        \
+        CUresult r_ = check(CT_ROW_##row, #symbol, __builtin_return_address(0));                                                           \
                                                                                                                                            \
         return ended(#symbol, r_ == CUDA_SUCCESS ? symbol args : r_);                                                                      \
     }

@@ -8,6 +8,7 @@
 #include "core/library/library.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/base/thread.h"
 #include "core/device/device.h"
 
 #include <stdlib.h>
@@ -329,7 +330,7 @@ CUresult CUDAAPI cuKernelSetAttribute(CUfunction_attribute attrib, int val, CUke
         return r;
     r = ct_device_lookup(dev, &device);
     if (r == CUDA_SUCCESS)
-        r = ct_kernel_set_attribute(found, device, attrib, val, __builtin_return_address(0));
+        r = ct_kernel_set_attribute(found, device, attrib, val, ct_thread_caller());
     ct_object_release(&found->object);
     return r;
 }

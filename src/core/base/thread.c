@@ -8,6 +8,7 @@
 #include <signal.h>
 
 static _Thread_local bool in_host_function, compiles_ahead;
+static _Thread_local const void *caller;
 
 static int start(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
@@ -50,6 +51,16 @@ void ct_thread_set_in_host_function(bool is_in)
 bool ct_thread_is_in_host_function(void)
 {
     return in_host_function;
+}
+
+void ct_thread_set_caller(const void *address)
+{
+    caller = address;
+}
+
+const void *ct_thread_caller(void)
+{
+    return caller;
 }
 
 void ct_thread_set_compiles_ahead(void)

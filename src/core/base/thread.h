@@ -15,6 +15,11 @@ int ct_thread_start_detached(void *(*run)(void *), void *argument);
 void ct_thread_set_in_host_function(bool is_in);
 bool ct_thread_is_in_host_function(void);
 
+/* An address in the code that made the calling thread's last call of the API. Not the return address of the function that implements the call: that
+ * is in this library where the compiler makes no tail call of it. */
+void ct_thread_set_caller(const void *address);
+const void *ct_thread_caller(void);
+
 /* Whether the calling thread compiles kernels before the application launches them (compile_ahead.h). A failure there is not an error of the
  * application: the thread's warnings are logged at level debug, and the launch compiles the kernel again and reports the failure. */
 void ct_thread_set_compiles_ahead(void);

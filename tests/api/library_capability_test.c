@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NVIDIA's libraries see another compute capability than programs (core/device/library_capability.def). A library of ours whose file has the name of
+ * one of them asks; in processes of its own with CUTTLE_CHECK, too, where the exported functions look at results. */
+#include "api_test.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+CUresult library_asks(int *major, CUdevice device); /* library_asks.c */
+
+enum { REPORTED_TO_LIBRARIES = 13 };
+
+static int ask(void)
+{
+    int by_library = 0, by_program = 0;
+
+    if (cuInit(0) != CUDA_SUCCESS || library_asks(&by_library, 0) != CUDA_SUCCESS ||
+        cuDeviceGetAttribute(&by_program, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) != CUDA_SUCCESS)
+        return 3;
+    return (by_library != REPORTED_TO_LIBRARIES) | (by_program == REPORTED_TO_LIBRARIES) << 1;
+}
+
+static int ask_with(const char *check)
+{
+    const pid_t child = fork();
+    int status;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        unsetenv("CUTTLE_COMPUTE_CAPABILITY");
+        setenv("CUTTLE_CHECK", check, 1);
+        _exit(ask());
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    return status;
+}
+
+static void libraries_are_told_by_their_code(void **state)
+{
+    (void)state;
+    assert_int_equal(ask_with("0"), 0);
+    assert_int_equal(ask_with("1"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(libraries_are_told_by_their_code)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
