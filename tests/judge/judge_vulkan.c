@@ -16,13 +16,20 @@ struct vulkan {
 };
 
 static const struct {
-    const char *name; /* names in RADV's statistics */
+    const char *name; /* names in the statistics of RADV and, the last three, ANV */
     size_t offset;
 } wanted[] = {
-    {"SGPRs", offsetof(struct statistics, scalar_registers)},    {"VGPRs", offsetof(struct statistics, vector_registers)},
-    {"Instructions", offsetof(struct statistics, instructions)}, {"Code size", offsetof(struct statistics, code_bytes)},
-    {"Spilled VGPRs", offsetof(struct statistics, spills)},      {"Spilled SGPRs", offsetof(struct statistics, scalar_spills)},
-    {"Latency", offsetof(struct statistics, latency)},           {"Inverse Throughput", offsetof(struct statistics, inverse_throughput)},
+    {"SGPRs", offsetof(struct statistics, scalar_registers)},
+    {"VGPRs", offsetof(struct statistics, vector_registers)},
+    {"Instructions", offsetof(struct statistics, instructions)},
+    {"Code size", offsetof(struct statistics, code_bytes)},
+    {"Spilled VGPRs", offsetof(struct statistics, spills)},
+    {"Spilled SGPRs", offsetof(struct statistics, scalar_spills)},
+    {"Latency", offsetof(struct statistics, latency)},
+    {"Inverse Throughput", offsetof(struct statistics, inverse_throughput)},
+    {"Instruction Count", offsetof(struct statistics, instructions)},
+    {"Spill Count", offsetof(struct statistics, spills)},
+    {"Cycle Count", offsetof(struct statistics, latency)},
 };
 
 static void take(const VkPipelineExecutableStatisticKHR *statistic, struct statistics *out)
@@ -152,6 +159,7 @@ bool judge_open_vulkan(struct judge *judge, char *why, size_t why_size)
     }
     snprintf(judge->name, sizeof judge->name, "%.120s, %.120s", vulkan.info.name, vulkan.info.driver);
     judge->target = vulkan.info.target;
+    judge->may_lack = !judge->target.float64 || !judge->target.atomic_int64_shared;
     judge->compile = compile;
     judge->state = &vulkan;
     return true;

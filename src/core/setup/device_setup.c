@@ -49,6 +49,14 @@ static void take_split_math(struct ptx2spv_target *target)
     target->splits_fma32 = 1;
 }
 
+/* As on GPUs without 64-bit floats, whose drivers divide inexactly. */
+static void take_single_math(struct ptx2spv_target *target)
+{
+    take_own_math(target);
+    target->exact_fma32 = 1;
+    target->float64 = 0;
+}
+
 /* Treats the driver as an unknown one that claims to support what native warps need. */
 static void take_probed_warps(struct ct_device_info *info)
 {
@@ -77,6 +85,8 @@ static void apply_options(struct ct_device *device)
         target->guards_fma32 = 1;
     else if (!strcmp(ct_config()->math, "split"))
         take_split_math(target);
+    else if (!strcmp(ct_config()->math, "single"))
+        take_single_math(target);
     else if (!strcmp(ct_config()->math, "refined"))
         target->refined_roots64 = 1;
     if (!strcmp(ct_config()->sync, "resumed"))

@@ -2,7 +2,7 @@
 /* The interface between lower.c, which iterates over the instructions, and the files that each handle one kind of operation (lower_*.c). */
 #ifndef PTX2SPV_LOWER_H
 #define PTX2SPV_LOWER_H
-/* Parts: lower_approximate.c, lower_convert.c, lower_divide.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_round.c,
+/* Parts: lower_approximate.c, lower_convert.c, lower_divide.c, lower_divide32.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_round.c,
  * lower_subroutine.c. */
 
 #include "ptx2spv/ir/builder.h"
@@ -98,6 +98,9 @@ ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding
 /* The driver's operation on f64, marked for `refine` if the target uses that. */
 ct_value ct_lower_driver_root64(struct ct_lower *l, ct_value a);
 ct_value ct_lower_driver_inverse64(struct ct_lower *l, ct_value b);
+/* ---- lower_divide32.c: the same for f32 without 64-bit floats ---- */
+ct_value ct_lower_integer_quotient32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b);
+ct_value ct_lower_integer_root32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a);
 /* ---- lower_approximate.c: within the error bounds of the ISA ---- */
 ct_value ct_lower_approximation(struct ct_lower *l, enum ptx_type type, const ct_value *operands);
 /* ---- lower_fma64.c ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower: correctly rounded quotients and square roots (PTX ISA, "div", "rcp", "sqrt").
  *
- * f32 is computed in f64: a quotient or root of 24-bit numbers that is not itself a 25-bit number differs from every 25-bit number by at
- * least 2^-49 (relatively), so an f64 result with an error of a few ulps still rounds to the correct f32. Directed rounding uses the
+ * f32 is computed in f64 (where there is none: lower_divide32.c). A quotient or root of 24-bit numbers that is not itself a 25-bit number
+ * differs from every 25-bit number by at least 2^-49 (relatively), so an f64 result with an error of a few ulps still rounds to the correct f32. Directed rounding uses the
  * residual, which f64 represents exactly: a - q*b or a - s*s.
  * Where the inverse root is known to be precise enough, f32 roots are computed in f32. What the two steps lose there if fma flushes
  * subnormals is below 2^-30 of a: too little to matter if the root is one of the two nearest numbers.
@@ -45,11 +45,9 @@ static ct_value quotient32(struct ct_lower *l, enum ptx_rounding rounding, ct_va
 {
     struct ct_cursor *at = &l->at;
     const ct_value wide_a = widen(at, a), wide_b = widen(at, b);
-    ct_value nearest, residual;
+    const ct_value nearest = ct_float_resized(at, PTX_F64, PTX_F32, ct_op2(at, CT_OP_FDIV, PTX_F64, wide_a, wide_b));
+    ct_value residual;
 
-    if (!l->fn->target->float64)
-        ct_lower_lacks(l, "exact division, and 64-bit floats to make it");
-    nearest = ct_float_resized(at, PTX_F64, PTX_F32, ct_op2(at, CT_OP_FDIV, PTX_F64, wide_a, wide_b));
     if (ct_rounds_to_nearest(rounding))
         return nearest;
     residual = ct_op2(at, CT_OP_FSUB, PTX_F64, wide_a, times(at, PTX_F64, widen(at, nearest), wide_b));
@@ -126,7 +124,7 @@ ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_roun
         return quotient64(l, rounding, a, b);
     if (l->insn->approx || (l->fn->target->exact_div32 && ct_rounds_to_nearest(rounding)))
         return ct_op2(&l->at, CT_OP_FDIV, type, a, b);
-    return quotient32(l, rounding, a, b);
+    return l->fn->target->float64 ? quotient32(l, rounding, a, b) : ct_lower_integer_quotient32(l, rounding, a, b);
 }
 
 /* ---- square roots ---- */
@@ -179,8 +177,6 @@ static ct_value root32(struct ct_lower *l, enum ptx_rounding rounding, ct_value 
     const ct_value wide_a = widen(at, a);
     ct_value nearest, back, residual;
 
-    if (!l->fn->target->float64)
-        ct_lower_lacks(l, "exact square roots, and 64-bit floats to make them");
     nearest = ct_float_resized(at, PTX_F64, PTX_F32, ct_op1(at, CT_OP_FSQRT, PTX_F64, wide_a));
     if (ct_rounds_to_nearest(rounding))
         return nearest;
@@ -242,5 +238,5 @@ ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding
         return ct_op1(&l->at, CT_OP_FSQRT, type, a);
     if (l->fn->target->refined_sqrt32 && ct_rounds_to_nearest(rounding))
         return refined_root32(l, a);
-    return root32(l, rounding, a);
+    return l->fn->target->float64 ? root32(l, rounding, a) : ct_lower_integer_root32(l, rounding, a);
 }
