@@ -3,6 +3,10 @@
  * depends on both halves of the one before, and atom.exch.b128, which must neither lose a value nor tear one in two. */
 #include "../api/api_test.h"
 
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
 enum { BLOCKS = 5, THREADS = 48, ROUNDS = 3, ALL = BLOCKS * THREADS };
 
 static const char ptx[] =
@@ -111,13 +115,26 @@ static void test_exchange(void **state)
     ok(cuMemFree(got));
 }
 
+/* Intel's OpenCL runtime 2026.2 for CPUs often does not end compiling this kernel: in three of four processes it was still in LLVM's pass
+ * MachineSinking after eight seconds, in one after ten minutes. */
+static bool compiler_may_hang(void)
+{
+    const char *runtime = getenv("OCL_ICD_VENDORS");
+
+    return runtime && strstr(runtime, "intelocl");
+}
+
 static void test_strong_accesses(void **state)
 {
     uint64_t last[2];
     uint32_t wrong[2];
-    CUdeviceptr out = zeros(16), counts = zeros(sizeof wrong);
+    CUdeviceptr out, counts;
 
     (void)state;
+    if (compiler_may_hang())
+        skip();
+    out = zeros(16);
+    counts = zeros(sizeof wrong);
     launch("strong", out, counts);
     ok(cuMemcpyDtoH(wrong, counts, sizeof wrong));
     ok(cuMemcpyDtoH(last, out, sizeof last));
