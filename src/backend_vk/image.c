@@ -94,11 +94,6 @@ static bool is_within(const VkImageCreateInfo *info, const VkImageFormatProperti
            info->arrayLayers <= most->maxArrayLayers;
 }
 
-static uint64_t elements(uint32_t texels, uint32_t block_side)
-{
-    return (texels + block_side - 1) / block_side;
-}
-
 /* The size of all texels without padding; UINT64_MAX if it does not fit into 64 bits. */
 static uint64_t min_bytes(const struct ct_image_request *request)
 {
@@ -106,8 +101,8 @@ static uint64_t min_bytes(const struct ct_image_request *request)
 
     for (uint32_t level = 0; level < request->levels; level++) {
         uint64_t bytes = request->texel_bytes;
-        const uint64_t sides[] = {elements(ct_vk_level_side(request->width, level), request->block_side),
-                                  elements(ct_vk_level_side(request->height, level), request->block_side),
+        const uint64_t sides[] = {ct_texel_elements(ct_vk_level_side(request->width, level), request->block_side),
+                                  ct_texel_elements(ct_vk_level_side(request->height, level), request->block_side),
                                   ct_vk_level_side(request->depth, level), request->layers};
 
         for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
@@ -224,11 +219,11 @@ static void init_level(struct ct_vk_image *image, const struct ct_image_request 
 {
     struct ct_vk_level *level = &image->levels[index];
     const uint32_t width = ct_vk_level_side(request->width, index), height = ct_vk_level_side(request->height, index);
-    const uint64_t row_bytes = elements(width, request->block_side) * request->texel_bytes;
+    const uint64_t row_bytes = ct_texel_elements(width, request->block_side) * request->texel_bytes;
     uint64_t slices = request->shape == CT_IMAGE_3D ? ct_vk_level_side(request->depth, index) : request->layers;
 
     level->texels = (struct ct_texels){request->shape, request->texel_bytes, request->block_side, row_bytes,
-                                       row_bytes * elements(height, request->block_side)};
+                                       row_bytes * ct_texel_elements(height, request->block_side)};
     level->base =
         (struct ct_memory){.device = image->base.device, .size_bytes = slices * level->texels.slice_bytes, .texels = &level->texels};
     level->image = image->handle;

@@ -249,9 +249,7 @@ static bool is_inside(const struct side *side, const struct ct_memory *memory, c
 
 static bool are_compatible(const struct ct_texels *dst, const struct ct_texels *src)
 {
-    return !dst || !src ||
-           (dst->texel_bytes == src->texel_bytes && dst->block_side == src->block_side &&
-            (dst->shape == CT_IMAGE_1D) == (src->shape == CT_IMAGE_1D));
+    return !dst || !src || ct_texels_match(dst, src);
 }
 
 static CUresult set_region(struct image_copy *copy, struct ct_memory *dst, struct ct_memory *src, const struct ct_copy_region *region)

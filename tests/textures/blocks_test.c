@@ -89,10 +89,9 @@ static CUarray make_array(CUarray_format format, unsigned channels, size_t width
 
 static CUtexObject texture_of(CUarray array, const CUDA_TEXTURE_DESC *texture, const CUDA_RESOURCE_VIEW_DESC *view)
 {
-    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    const CUDA_RESOURCE_DESC resource = of_array(array);
     CUtexObject object;
 
-    resource.res.array.hArray = array;
     ok(cuTexObjectCreate(&object, &resource, texture, view));
     return object;
 }
@@ -328,12 +327,11 @@ static void colours_are_linear(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(formats); i++) {
         CUarray array = make_array(formats[i], 4, 4, 4, 0, 0);
-        CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+        const CUDA_RESOURCE_DESC resource = of_array(array);
         CUDA_TEXTURE_DESC texture = point;
         CUtexObject object;
 
         paint(array, 0, 4, 4, 20);
-        resource.res.array.hArray = array;
         gives(i ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS, cuTexObjectCreate(&object, &resource, &texture, NULL));
         if (!i)
             ok(cuTexObjectDestroy(object));
@@ -437,10 +435,9 @@ static void descriptors_are_checked(void **state)
 static void expect_view(CUresult code, CUarray array, CUresourceViewFormat format, size_t width, size_t height)
 {
     const CUDA_RESOURCE_VIEW_DESC view = {.format = format, .width = width, .height = height};
-    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    const CUDA_RESOURCE_DESC resource = of_array(array);
     CUtexObject object;
 
-    resource.res.array.hArray = array;
     gives(code, cuTexObjectCreate(&object, &resource, &point, &view));
     if (code == CUDA_SUCCESS)
         ok(cuTexObjectDestroy(object));
@@ -473,11 +470,10 @@ static void views_are_checked(void **state)
 static void surfaces_are_refused(void **state)
 {
     CUarray array = make_array(CU_AD_FORMAT_BC1_UNORM, 4, 64, 32, 0, 0);
-    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    const CUDA_RESOURCE_DESC resource = of_array(array);
     CUsurfObject surface;
 
     (void)state;
-    resource.res.array.hArray = array;
     gives(CUDA_ERROR_INVALID_VALUE, cuSurfObjectCreate(&surface, &resource));
     ok(cuArrayDestroy(array));
 }

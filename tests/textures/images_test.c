@@ -55,14 +55,6 @@ static CUarray make_array(void)
     return array;
 }
 
-static CUDA_RESOURCE_DESC of_array(CUarray array)
-{
-    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
-
-    resource.res.array.hArray = array;
-    return resource;
-}
-
 static CUtexObject make_texture(CUarray array, CUaddress_mode mode, CUfilter_mode filter, unsigned flags)
 {
     const CUDA_TEXTURE_DESC how = {.addressMode = {mode, mode, mode}, .filterMode = filter, .flags = flags};

@@ -48,18 +48,6 @@ static CUarrayMapInfo request_for(CUarray array, CUmemGenericAllocationHandle me
     return info;
 }
 
-static void write_row(CUarray array, const void *from, size_t bytes)
-{
-    const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                .srcHost = from,
-                                .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                                .dstArray = array,
-                                .WidthInBytes = bytes,
-                                .Height = 1};
-
-    ok(cuMemcpy2D(&copy));
-}
-
 static void expect_first(CUtexObject object, float value)
 {
     const struct place place = {.x = 0.5f, .y = 0.5f};
@@ -78,7 +66,7 @@ static CUtexObject make_plain(CUarray *out)
     const float value = 7.0f;
 
     ok(cuArray3DCreate(out, &desc));
-    write_row(*out, &value, sizeof value);
+    ok(copy_to_row(*out, &value, sizeof value));
     return point_texture_of(*out);
 }
 
@@ -110,7 +98,7 @@ static void deferred_arrays_are_read(void **state)
             CUarrayMapInfo map = request_for(array, memory);
 
             ok(cuMemMapArrayAsync(&map, 1, NULL));
-            write_row(array, cases[i].element, cases[i].bytes);
+            ok(copy_to_row(array, cases[i].element, cases[i].bytes));
             expect_first(object, cases[i].value);
             ok(cuMemMapArrayAsync(&unmap, 1, NULL));
             ok(cuStreamSynchronize(NULL));
@@ -154,7 +142,7 @@ static void sparse_blocks_are_read(void **state)
     unmap.memHandle.memHandle = 0;
     object = point_texture_of(array);
     ok(cuMemMapArrayAsync(&map, 1, NULL));
-    write_row(array, white, sizeof white);
+    ok(copy_to_row(array, white, sizeof white));
     expect_first(object, 1.0f);
     ok(cuMemMapArrayAsync(&unmap, 1, NULL));
     ok(cuTexObjectDestroy(object));

@@ -11,14 +11,6 @@ static CUmipmappedArray mipmap;
 static CUdeviceptr memory;
 #define MEMORY_BYTES 65536u
 
-static CUDA_RESOURCE_DESC of_array(CUarray handle)
-{
-    CUDA_RESOURCE_DESC desc = {.resType = CU_RESOURCE_TYPE_ARRAY};
-
-    desc.res.array.hArray = handle;
-    return desc;
-}
-
 static CUDA_RESOURCE_DESC of_linear(void)
 {
     CUDA_RESOURCE_DESC desc = {.resType = CU_RESOURCE_TYPE_LINEAR};

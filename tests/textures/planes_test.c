@@ -35,27 +35,6 @@ static CUarray make_array(CUarray_format format)
     return array;
 }
 
-static CUDA_RESOURCE_DESC of_array(CUarray array)
-{
-    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
-
-    resource.res.array.hArray = array;
-    return resource;
-}
-
-/* Copies the first row of an array. */
-static CUresult copy_row(CUarray array, const void *from, size_t bytes)
-{
-    const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
-                                .srcHost = from,
-                                .dstMemoryType = CU_MEMORYTYPE_ARRAY,
-                                .dstArray = array,
-                                .WidthInBytes = bytes,
-                                .Height = 1};
-
-    return cuMemcpy2D(&copy);
-}
-
 static void check_contents(CUarray plane, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned number)
 {
     const bool is_wide = desc->Format == CU_AD_FORMAT_UNSIGNED_INT16;
@@ -68,7 +47,7 @@ static void check_contents(CUarray plane, const CUDA_ARRAY3D_DESCRIPTOR *desc, u
 
     for (unsigned i = 0; i < sizeof row; i++)
         row[i] = (unsigned char)(7 * i + number);
-    ok(copy_row(plane, row, desc->Width * desc->NumChannels * (is_wide ? 2 : 1)));
+    ok(copy_to_row(plane, row, desc->Width * desc->NumChannels * (is_wide ? 2 : 1)));
     ok(cuTexObjectCreate(&object, &resource, &point, NULL));
     fetch("fetch_2d", object, &place, 1, (uint32_t *)texel);
     for (unsigned c = 0; c < desc->NumChannels; c++) {
@@ -127,7 +106,7 @@ static void the_whole_array_is_refused(void **state)
     ok(cuArray3DGetDescriptor(&desc, array));
     assert_int_equal(desc.Format, CU_AD_FORMAT_NV12);
     assert_int_equal(desc.NumChannels, 3);
-    gives(CUDA_ERROR_INVALID_VALUE, copy_row(array, zeros, WIDTH));
+    gives(CUDA_ERROR_INVALID_VALUE, copy_to_row(array, zeros, WIDTH));
     gives(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&object, &resource, &point, NULL));
     if (on_cuttle())
         gives(CUDA_ERROR_INVALID_VALUE, cuArrayGetPlane(NULL, array, 0));

@@ -129,16 +129,36 @@ static inline void fetch(const char *kernel, unsigned long long object, const st
     fetch_by(texture_module, kernel, object, places, n, results);
 }
 
+static inline CUDA_RESOURCE_DESC of_array(CUarray array)
+{
+    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+
+    resource.res.array.hArray = array;
+    return resource;
+}
+
+/* Copies bytes to the beginning of an array's first row. */
+static inline CUresult copy_to_row(CUarray array, const void *from, size_t bytes)
+{
+    const CUDA_MEMCPY2D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
+                                .srcHost = from,
+                                .dstMemoryType = CU_MEMORYTYPE_ARRAY,
+                                .dstArray = array,
+                                .WidthInBytes = bytes,
+                                .Height = 1};
+
+    return cuMemcpy2D(&copy);
+}
+
 /* Point sampling with coordinates in texels, which are clamped. */
 static const CUDA_TEXTURE_DESC point = {.addressMode = {CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP, CU_TR_ADDRESS_MODE_CLAMP},
                                         .filterMode = CU_TR_FILTER_MODE_POINT};
 
 static inline CUtexObject point_texture_of(CUarray array)
 {
-    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    const CUDA_RESOURCE_DESC resource = of_array(array);
     CUtexObject object;
 
-    resource.res.array.hArray = array;
     ok(cuTexObjectCreate(&object, &resource, &point, NULL));
     return object;
 }

@@ -182,7 +182,7 @@ static void surfaces_are_seen(void **state)
 {
     CUarray array = make_array(on_cuttle() ? 0 : CUDA_ARRAY3D_SURFACE_LDST);
     const CUtexObject object = point_texture_of(array);
-    CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+    const CUDA_RESOURCE_DESC resource = of_array(array);
     CUsurfObject surface;
     CUfunction function;
     CUmodule module;
@@ -190,7 +190,6 @@ static void surfaces_are_seen(void **state)
     void *params[] = {&surface, &value};
 
     (void)state;
-    resource.res.array.hArray = array;
     write_all(array, 0);
     assert_true(fetch_last("fetch_3d", object, NULL) == LAST);
     ok(cuModuleLoadData(&module, store));

@@ -55,11 +55,6 @@ static bool unlink_locked(struct ct_array_group *group)
     return true;
 }
 
-static void forget(struct ct_object *object)
-{
-    (void)ct_object_unpublish(object);
-}
-
 /* The planes of a format with several are arrays of their own. */
 static void drop_handles(struct ct_array_group *group, void (*drop)(struct ct_object *object))
 {
@@ -99,7 +94,7 @@ static CUresult create(struct ct_context *context, const struct ct_array_shape *
         link_group(group);
         *out = group;
     } else {
-        drop_handles(group, forget);
+        drop_handles(group, ct_array_forget_handle);
     }
     ct_object_release(&group->object);
     return r;
@@ -111,12 +106,9 @@ static CUresult create_own(struct ct_context *context, const CUDA_ARRAY3D_DESCRI
 {
     struct ct_image_request request;
     struct ct_array_shape shape;
-    CUresult r = ct_array_check(&context->device->info, desc, levels, CT_ARRAY_OWN, &shape);
+    const CUresult r = ct_array_own_request(&context->device->info, desc, levels, &shape, &request);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_array_request(&shape, &request);
-    return create(context, &shape, &request, is_mipmapped, out);
+    return r == CUDA_SUCCESS ? create(context, &shape, &request, is_mipmapped, out) : r;
 }
 
 CUresult ct_array_create(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray *out)
@@ -147,8 +139,8 @@ CUresult ct_array_locate(const struct ct_array *array, const struct ct_array_box
     if ((box->x_bytes | box->width_bytes) & (texels->texel_bytes - 1))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at %llu are not whole elements of an array, which have %u bytes",
                        (unsigned long long)box->width_bytes, (unsigned long long)box->x_bytes, texels->texel_bytes);
-    if (!is_within(box->x_bytes, box->width_bytes, ct_array_elements(array->desc.Width, array->texels.block_side) * texels->texel_bytes) ||
-        !is_within(box->y, box->height, ct_array_elements(array->desc.Height, array->texels.block_side)) ||
+    if (!is_within(box->x_bytes, box->width_bytes, ct_texel_elements(array->desc.Width, array->texels.block_side) * texels->texel_bytes) ||
+        !is_within(box->y, box->height, ct_texel_elements(array->desc.Height, array->texels.block_side)) ||
         !is_within(box->z, box->depth, array->slices))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a copy exceeds an array of %zu x %zu x %zu", array->desc.Width, array->desc.Height,
                        array->desc.Depth);
@@ -189,7 +181,7 @@ CUresult ct_array_destroy(CUarray handle)
         r = ct_fail(CUDA_ERROR_ARRAY_IS_MAPPED, "the array belongs to a graphics resource");
     else if (!array->group->is_mipmapped &&
              !array->group->is_plane) /* as in NVIDIA's driver, destroying a level or a plane has no effect */
-        r = destroy(array->group, forget);
+        r = destroy(array->group, ct_array_forget_handle);
     ct_array_release(array);
     return r;
 }
@@ -269,7 +261,8 @@ CUresult ct_mipmapped_array_destroy(CUmipmappedArray handle)
 
     if (r != CUDA_SUCCESS)
         return r;
-    r = group->of_resource ? ct_fail(CUDA_ERROR_ARRAY_IS_MAPPED, "the array belongs to a graphics resource") : destroy(group, forget);
+    r = group->of_resource ? ct_fail(CUDA_ERROR_ARRAY_IS_MAPPED, "the array belongs to a graphics resource")
+                           : destroy(group, ct_array_forget_handle);
     ct_array_group_release(group);
     return r;
 }
@@ -290,6 +283,6 @@ void ct_mipmapped_array_drop(CUmipmappedArray handle)
 
     if (ct_array_group_lookup(handle, &group) != CUDA_SUCCESS)
         return;
-    (void)destroy(group, forget);
+    (void)destroy(group, ct_array_forget_handle);
     ct_array_group_release(group);
 }

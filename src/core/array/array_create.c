@@ -143,7 +143,12 @@ CUresult ct_array_group_make_memory(struct ct_array_group *group, const struct c
     return r;
 }
 
-/* ---- without a list ---- */
+/* ---- handles ---- */
+
+void ct_array_forget_handle(struct ct_object *object)
+{
+    (void)ct_object_unpublish(object);
+}
 
 void ct_array_group_drop_handles(struct ct_array_group *group, void (*drop)(struct ct_object *object))
 {
@@ -157,21 +162,17 @@ void ct_array_group_drop_handles(struct ct_array_group *group, void (*drop)(stru
     }
 }
 
-static void forget(struct ct_object *object)
-{
-    (void)ct_object_unpublish(object);
-}
+/* ---- groups in no list ---- */
 
 CUresult ct_array_group_create_unlisted(struct ct_context *context, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels,
                                         struct ct_array_group **out)
 {
     struct ct_image_request request;
     struct ct_array_shape shape;
-    CUresult r = ct_array_check(&context->device->info, desc, levels, CT_ARRAY_OWN, &shape);
+    CUresult r = ct_array_own_request(&context->device->info, desc, levels, &shape, &request);
 
     if (r != CUDA_SUCCESS)
         return r;
-    ct_array_request(&shape, &request);
     if ((r = ct_array_group_make(context, &shape, out)) == CUDA_SUCCESS && (r = ct_array_group_make_memory(*out, &request)) != CUDA_SUCCESS)
         ct_array_group_drop_unlisted(*out);
     return r;
@@ -179,6 +180,6 @@ CUresult ct_array_group_create_unlisted(struct ct_context *context, const CUDA_A
 
 void ct_array_group_drop_unlisted(struct ct_array_group *group)
 {
-    ct_array_group_drop_handles(group, forget);
+    ct_array_group_drop_handles(group, ct_array_forget_handle);
     ct_object_release(&group->object);
 }

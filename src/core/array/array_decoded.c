@@ -136,7 +136,7 @@ static CUresult decode_level(struct ct_stream *stream, const struct ct_array_dec
         .block_slice = from->texels.slice_bytes,
         .tables = tables,
         .width = smaller(to->desc.Width,
-                         ct_array_elements(from->desc.Width, from->texels.block_side) * side), /* halved extents may have less blocks */
+                         ct_texel_elements(from->desc.Width, from->texels.block_side) * side), /* halved extents may have less blocks */
         .height = smaller(to->desc.Height, rows * side),
         .format = decoded->format,
         .channels = to->desc.NumChannels,

@@ -258,10 +258,10 @@ CUDA_ARRAY3D_DESCRIPTOR ct_array_level_descriptor(const struct ct_array_shape *s
 
 struct ct_texels ct_array_texels(const struct ct_array_shape *shape, const CUDA_ARRAY3D_DESCRIPTOR *level)
 {
-    const uint64_t row_bytes = ct_array_elements(level->Width, shape->block_side) * shape->texel_bytes;
+    const uint64_t row_bytes = ct_texel_elements(level->Width, shape->block_side) * shape->texel_bytes;
 
     return (struct ct_texels){shape->shape, shape->texel_bytes, shape->block_side, row_bytes,
-                              row_bytes * ct_array_elements(level->Height, shape->block_side)};
+                              row_bytes * ct_texel_elements(level->Height, shape->block_side)};
 }
 
 static uint32_t at_least_one(size_t extent)
@@ -291,4 +291,14 @@ void ct_array_request(const struct ct_array_shape *shape, struct ct_image_reques
         .storage = desc->Flags & CUDA_ARRAY3D_SURFACE_LDST,
         .attachment = desc->Flags & CUDA_ARRAY3D_COLOR_ATTACHMENT,
     };
+}
+
+CUresult ct_array_own_request(const struct ct_device_info *info, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels,
+                              struct ct_array_shape *out_shape, struct ct_image_request *out)
+{
+    const CUresult r = ct_array_check(info, desc, levels, CT_ARRAY_OWN, out_shape);
+
+    if (r == CUDA_SUCCESS)
+        ct_array_request(out_shape, out);
+    return r;
 }

@@ -29,16 +29,13 @@ struct ct_array_planes {
     CUarray_format format;
 };
 bool ct_array_format_has_planes(CUarray_format format, struct ct_array_planes *out);
-/* The number of elements in so many texels; at least 1. */
-static inline uint64_t ct_array_elements(uint64_t texels, uint32_t block_side)
-{
-    return texels ? (texels + block_side - 1) / block_side : 1;
-}
-
 /* Each level halves the sides of the previous one, but not the number of layers. */
 CUDA_ARRAY3D_DESCRIPTOR ct_array_level_descriptor(const struct ct_array_shape *shape, unsigned level);
 struct ct_texels ct_array_texels(const struct ct_array_shape *shape, const CUDA_ARRAY3D_DESCRIPTOR *level);
 /* The request to the backend, without an import. */
 void ct_array_request(const struct ct_array_shape *shape, struct ct_image_request *out);
+/* The shape and the request of an array that is not imported. The errors of ct_array_check. */
+CUresult ct_array_own_request(const struct ct_device_info *info, const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels,
+                              struct ct_array_shape *out_shape, struct ct_image_request *out);
 
 #endif

@@ -16,18 +16,18 @@ struct ct_array_mirror;
 struct ct_array_tiles;
 
 struct ct_array_group {
-    struct ct_object object;                        /* it has a handle only if it is a mipmapped array */
-    struct ct_context *context;                     /* a reference, which keeps the struct alive */
-    struct ct_array_group *next, **link;            /* in the context's list; link NULL: in none. Guarded by context->lock */
-    struct ct_texel_image *image;                   /* opaque images, or NULL */
-    struct ct_backing backing;                      /* plain memory, or only the budget that an image is charged */
-    struct ct_array_tiles *tiles;                   /* of an image whose memory is bound later, otherwise NULL */
-    _Atomic(struct ct_array_mirror *) mirror;       /* of an image, or NULL: array_mirror.c */
-    _Atomic(struct ct_array_decoded *) decoded;     /* a list: array_decoded.c */
-    _Atomic(struct ct_texel_image *) tiled;         /* or NULL: array_tiled.c */
-    struct ct_place_changes changes;                /* what copies have written, of plain memory that may be an image of the device, too */
-    struct ct_array *layers;                        /* by level and layer, or NULL; guarded by context->lock: array_layers.c */
-    struct ct_array_group *planes[CT_ARRAY_PLANES]; /* the planes of a format with several, else NULL: array_planes.c; constant */
+    struct ct_object object;                           /* it has a handle only if it is a mipmapped array */
+    struct ct_context *context;                        /* a reference, which keeps the struct alive */
+    struct ct_array_group *next, **link;               /* in the context's list; link NULL: in none. Guarded by context->lock */
+    struct ct_texel_image *image;                      /* opaque images, or NULL */
+    struct ct_backing backing;                         /* plain memory, or only the budget that an image is charged */
+    struct ct_array_tiles *tiles;                      /* of an image whose memory is bound later, otherwise NULL */
+    _Atomic(struct ct_array_mirror *) mirror;          /* of an image, or NULL: array_mirror.c */
+    _Atomic(struct ct_array_decoded *) decoded;        /* a list: array_decoded.c */
+    _Atomic(struct ct_texel_image *) tiled;            /* or NULL: array_tiled.c */
+    struct ct_place_changes changes;                   /* the writes of copies to plain memory, of which `tiled` is a copy */
+    struct ct_array *layers;                           /* by level and layer, or NULL; guarded by context->lock: array_layers.c */
+    struct ct_array_group *planes[CT_ARRAY_PLANES];    /* the planes of a format with several, else NULL: array_planes.c; constant */
     void (*free_copies)(struct ct_array_group *group); /* or NULL: frees mirror, decoded and tiled, with the group */
     bool is_plane;
     bool is_mipmapped, of_resource; /* of_resource: of a graphics resource, with which it is destroyed; constant once it is known */

@@ -11,7 +11,7 @@
 enum ct_mirror_use { CT_MIRROR_READ, CT_MIRROR_WRITE /* kernels write to it from now on */ };
 
 /* Where kernels find the texels of a level, which belongs to an array that is an opaque image; its mirror is created if needed. The address is that
- * of the first texel, and valid until the array is destroyed. OUT_OF_MEMORY. */
+ * of the first texel, and valid until the array is destroyed. NOT_SUPPORTED: the array is a layer of another one. OUT_OF_MEMORY. */
 CUresult ct_array_mirror(const struct ct_array *level, enum ct_mirror_use use, uint64_t *out_address);
 
 /* The address of the first texel of any level for kernels: in its mirror, if it belongs to an opaque image. The errors of ct_array_mirror. */

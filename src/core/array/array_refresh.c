@@ -34,11 +34,13 @@ static CUresult refresh(struct ct_stream *stream, struct ct_array_group *group, 
     bool is_accessible = true;
     CUresult r = group->tiles ? ct_array_tiles_await(group->tiles, stream, &is_accessible) : CUDA_SUCCESS;
 
-    if (r == CUDA_SUCCESS && is_accessible && (r = ct_array_mirror_copy(stream, group, use)) == CUDA_SUCCESS && use == CT_MIRROR_READ)
-        r = ct_array_decode(stream, group);
-    if (r == CUDA_SUCCESS && use == CT_MIRROR_READ)
-        r = ct_array_tiled_refresh(stream, group);
-    return r;
+    if (r != CUDA_SUCCESS || !is_accessible)
+        return r;
+    r = ct_array_mirror_copy(stream, group, use);
+    if (r != CUDA_SUCCESS || use == CT_MIRROR_WRITE)
+        return r;
+    r = ct_array_decode(stream, group);
+    return r == CUDA_SUCCESS ? ct_array_tiled_refresh(stream, group) : r;
 }
 
 static CUresult refresh_all(struct ct_stream *stream, enum ct_mirror_use use)

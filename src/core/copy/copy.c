@@ -69,8 +69,7 @@ static bool suits_images(const struct ct_copy *copy)
     const struct ct_texels *dst = copy->dst.memory->texels, *src = copy->src.memory->texels;
 
     if (dst && src)
-        return dst->texel_bytes == src->texel_bytes && dst->block_side == src->block_side &&
-               (dst->shape == CT_IMAGE_1D) == (src->shape == CT_IMAGE_1D);
+        return ct_texels_match(dst, src);
     if (dst)
         return is_whole(copy, dst, copy->src.offset, copy->src_pitch, copy->src_slice);
     return !src || is_whole(copy, src, copy->dst.offset, copy->dst_pitch, copy->dst_slice);

@@ -15,8 +15,9 @@ enum ct_pointer_role {
     CT_POINTER_UNIFIED, /* either */
 };
 
-/* One end of a copy. */
 struct ct_place_changes;
+
+/* One end of a copy. */
 struct ct_place {
     struct ct_memory *memory;                 /* NULL: pageable host memory */
     uint64_t offset;                          /* in `memory` */
@@ -25,7 +26,7 @@ struct ct_place {
     bool read_only;                           /* mapped or registered as read-only */
     bool synchronous;                         /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: SYNC copies always wait */
     CUcontext owner;                          /* the memory's context */
-    struct ct_place_changes *changes_or_null; /* what has to know of writes by copies: place_changes.h */
+    struct ct_place_changes *changes_or_null; /* the record of copies that write there: place_changes.h */
 };
 
 /* Finds the location of `span_bytes` bytes, which stays valid until the caller's ct_address_uses_end (address_uses.h). INVALID_VALUE: NULL, not in the map although required, or beyond its allocation. */

@@ -74,12 +74,12 @@ static bool finish(const struct ct_stream *stream, unsigned first, uint64_t bits
                    struct ct_memory_launch *out)
 {
     static const unsigned unit_bytes[] = {16, 4, 1};
-    const unsigned smaller = bits % 16 == 0 ? 0 : bits % 4 == 0 ? 1 : 2;
-    const uint64_t units = row_bytes / unit_bytes[smaller], blocks = (units + BLOCK_THREADS - 1) / BLOCK_THREADS;
+    const unsigned unit = bits % 16 == 0 ? 0 : bits % 4 == 0 ? 1 : 2;
+    const uint64_t units = row_bytes / unit_bytes[unit], blocks = (units + BLOCK_THREADS - 1) / BLOCK_THREADS;
 
     if (rows > MOST_ROWS || slices > MOST_ROWS || blocks > stream->context->device->info.max_grid[0])
         return false;
-    out->kernel = first + smaller;
+    out->kernel = first + unit;
     out->grid[0] = (uint32_t)blocks;
     out->grid[1] = (uint32_t)rows;
     out->grid[2] = (uint32_t)slices;
@@ -87,8 +87,9 @@ static bool finish(const struct ct_stream *stream, unsigned first, uint64_t bits
     return true;
 }
 
-/* Somebody has to know of each write to the destination, but nobody hears of launches that are recorded once and executed often. */
-static bool copy_is_watched(const struct ct_copy_command *command)
+/* Each execution of such a copy must be recorded in place_changes.h, which ct_copy_execute does. A launch in the recording of a graph is executed
+ * without it. */
+static bool records_changes(const struct ct_copy_command *command)
 {
     return command->copy.dst.changes_or_null;
 }
@@ -98,7 +99,7 @@ bool ct_memory_kernels_copy(const struct ct_stream *stream, const struct ct_copy
     struct ct_copy copy;
     uint64_t dst, src;
 
-    if (copy_is_watched(command) || !ct_copy_is_direct(command, &copy) || !(dst = address_of(stream, &copy.dst)) ||
+    if (records_changes(command) || !ct_copy_is_direct(command, &copy) || !(dst = address_of(stream, &copy.dst)) ||
         !(src = address_of(stream, &copy.src)) || is_too_large(stream, ct_copy_bytes(&copy)))
         return false;
     if (copy.rows == 1)

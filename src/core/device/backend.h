@@ -176,6 +176,18 @@ struct ct_texels {
 };
 #define CT_TEXEL_BYTES 16 /* of the largest texel; a multiple of all others */
 
+/* The number of elements in so many texels; at least 1. */
+static inline uint64_t ct_texel_elements(uint64_t texels, uint32_t block_side)
+{
+    return texels ? (texels + block_side - 1) / block_side : 1;
+}
+
+/* Whether elements can be copied from one image to another. */
+static inline bool ct_texels_match(const struct ct_texels *a, const struct ct_texels *b)
+{
+    return a->texel_bytes == b->texel_bytes && a->block_side == b->block_side && (a->shape == CT_IMAGE_1D) == (b->shape == CT_IMAGE_1D);
+}
+
 /* A piece of memory. Backends embed this struct in their own. */
 struct ct_memory {
     struct ct_backend_device *device; /* borrowed */

@@ -164,15 +164,6 @@ static CUresult make(struct ct_context *context, const struct ptx2spv_texture *r
     return r;
 }
 
-static void set_layers(const struct ct_array *levels, const CUDA_RESOURCE_VIEW_DESC *view_or_null, const struct ptx2spv_texture *record,
-                       struct ct_sampled_request *request)
-{
-    const bool has_layers = levels->desc.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP);
-
-    request->first_layer = has_layers && view_or_null ? view_or_null->firstLayer : 0;
-    request->n_layers = has_layers ? record->levels[0].depth : 1;
-}
-
 /* The image with the device's own tiling has all levels of the array. */
 static CUresult make_tiled(struct ct_context *context, const struct ct_array *levels, const struct ptx2spv_texture *record,
                            const struct ct_sampled_request *request, struct ct_texture *object)
@@ -195,12 +186,16 @@ static CUresult make_over_read_levels(struct ct_context *context, const struct c
         .extent = ct_array_sampled_extent(levels, n_levels),
         .first_level = view_or_null ? view_or_null->firstMipmapLevel : 0,
         .n_levels = record->n_levels,
+        .n_layers = 1,
     };
     CUresult r;
 
     if (levels->group->image) /* whose mirror has another layout */
         return CUDA_ERROR_NOT_SUPPORTED;
-    set_layers(levels, view_or_null, record, &request);
+    if (request.extent.shape == PTX2SPV_IMAGE_LAYERS) {
+        request.first_layer = view_or_null ? view_or_null->firstLayer : 0;
+        request.n_layers = record->levels[0].depth;
+    }
     if (ct_array_prefers_tiled(levels) && make_tiled(context, levels, record, &request, object) == CUDA_SUCCESS)
         return CUDA_SUCCESS;
     for (unsigned i = 0; i < n_levels; i++) {

@@ -96,15 +96,6 @@ static ct_value bounded(struct ct_build *b, ct_value place, ct_value bound)
     return ct_select(at, is_number, within, ct_const32(at, 0));
 }
 
-static ct_value float_of(struct ct_build *b, ct_value integer)
-{
-    struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_ITOF, PTX_S32, 1, 1);
-
-    insn->type2 = PTX_F32;
-    insn->operands[0] = integer;
-    return insn->results[0] = ct_value_create(b->fn, CT_W_32);
-}
-
 static void get_size(struct ct_build *b, const struct ct_image_fetch *fetch, ct_value number, ct_value *out)
 {
     struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_IMAGESIZE, channel_type(fetch->access), 3, 1);
@@ -130,7 +121,8 @@ static void get_coordinates(struct ct_build *b, const struct ct_image_fetch *fet
     for (unsigned i = 0; i < geometry->axes; i++)
         *places[i] = b->fn->target->images_take_any_place ? coordinates[i] : bounded(b, coordinates[i], bound);
     if (geometry->shape == PTX2SPV_IMAGE_LAYERS)
-        out->z = float_of(b, ct_op2(&b->at, CT_OP_MIN, PTX_U32, fetch->arguments[1], ct_const32(&b->at, LARGEST_LAYER)));
+        out->z = ct_converted(&b->at, CT_OP_ITOF, PTX_S32, PTX_F32,
+                              ct_op2(&b->at, CT_OP_MIN, PTX_U32, fetch->arguments[1], ct_const32(&b->at, LARGEST_LAYER)));
 }
 
 /* The layer and the place of a direction. */
@@ -149,7 +141,7 @@ static void find_face(struct ct_build *b, const struct ct_image_fetch *fetch, ct
 
         layer = ct_add(at, layer, ct_op2(at, CT_OP_MUL, PTX_U32, cube, ct_const32(at, FACES)));
     }
-    out->z = float_of(b, layer);
+    out->z = ct_converted(&b->at, CT_OP_ITOF, PTX_S32, PTX_F32, layer);
     out->x = bounded(b, found[1], ct_const32(at, LARGEST_NARROW_PLACE));
     out->y = bounded(b, found[2], ct_const32(at, LARGEST_NARROW_PLACE));
 }

@@ -54,10 +54,9 @@ static ct_value own_exponential(struct ct_cursor *at, ct_value x)
     const ct_value clamped = op2(at, CT_OP_FMAX, op2(at, CT_OP_FMIN, x, f32(at, 200.0)), f32(at, -200.0));
     const ct_value whole = ct_op1(at, CT_OP_FRINT, PTX_F32, clamped);
     const ct_value fraction = op2(at, CT_OP_FSUB, clamped, whole);
-    const ct_value n = ct_op1(at, CT_OP_FTOI, PTX_F32, whole), half = ct_sar_imm(at, n, 1);
+    const ct_value n = ct_converted(at, CT_OP_FTOI, PTX_F32, PTX_S32, whole), half = ct_sar_imm(at, n, 1);
     ct_value power = f32(at, coefficients[0]);
 
-    at->fn->values.v[n.i].def->type2 = PTX_S32;
     for (unsigned i = 1; i < sizeof coefficients / sizeof *coefficients; i++)
         power = op2(at, CT_OP_FADD, op2(at, CT_OP_FMUL, power, fraction), f32(at, coefficients[i]));
     power = op2(at, CT_OP_FMUL, power, power_of_two(at, half));

@@ -15,14 +15,6 @@ static enum ptx_type to_type(const struct ct_lower *l)
     return l->insn->type2;
 }
 
-static ct_value convert(struct ct_cursor *at, enum ct_op op, enum ptx_type from, enum ptx_type to, ct_value x)
-{
-    const ct_value result = ct_emit1(at, op, from, ct_width_of(to), x);
-
-    at->fn->values.v[result.i].def->type2 = to;
-    return result;
-}
-
 /* ---- float to float ---- */
 
 ct_value ct_bf16_widened(struct ct_cursor *at, ct_value x)
@@ -179,7 +171,7 @@ static ct_value clamped_to_integer(struct ct_cursor *at, enum ptx_type working, 
     const ct_value is_below = ct_fcmp(at, working, PTX_LT, x, ct_float_const(at, working, is_signed ? -limit : 0.0));
     const ct_value is_nan = ct_float_is_nan(at, working, x);
     const ct_value outside = ct_or(at, ct_or(at, is_above, is_below), is_nan);
-    ct_value result = convert(at, CT_OP_FTOI, working, whole, ct_select(at, outside, ct_const_like(at, x, 0), x));
+    ct_value result = ct_converted(at, CT_OP_FTOI, working, whole, ct_select(at, outside, ct_const_like(at, x, 0), x));
 
     result = ct_select(at, is_above, ct_const_like(at, result, greatest), result);
     if (is_signed)
@@ -210,10 +202,10 @@ static bool is_long(enum ptx_type type)
  * nearest float is beyond every integer of the type only at the upper end of the range. */
 static ct_value directed_from_long(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x)
 {
-    const ct_value nearest = convert(at, CT_OP_ITOF, from, to, x);
+    const ct_value nearest = ct_converted(at, CT_OP_ITOF, from, to, x);
     const ct_value limit = ct_float_const(at, to, power_of_two(64u - ptx_type_is_signed(from)));
     const ct_value is_beyond = ct_fcmp(at, to, PTX_GE, nearest, limit);
-    const ct_value back = convert(at, CT_OP_FTOI, to, from, ct_select(at, is_beyond, ct_const_like(at, nearest, 0), nearest));
+    const ct_value back = ct_converted(at, CT_OP_FTOI, to, from, ct_select(at, is_beyond, ct_const_like(at, nearest, 0), nearest));
     const ct_value is_less = ct_icmp(at, from, PTX_LT, x, back), is_greater = ct_icmp(at, from, PTX_GT, x, back);
 
     return ct_adjusted(at, to, rounding, nearest, ct_or(at, is_beyond, is_less), ct_and(at, is_greater, ct_not(at, is_beyond)));
@@ -227,14 +219,15 @@ static ct_value integer_to_half(struct ct_lower *l, enum ptx_type from, enum ptx
     if (ptx_type_is_signed(from))
         x = ct_op2(at, CT_OP_MAX, from, x, ct_const_like(at, x, -(UINT64_C(1) << 17)));
     x = ct_op2(at, CT_OP_MIN, from, x, ct_const_like(at, x, UINT64_C(1) << 17));
-    return packed(l, PTX_F32, PTX_F16, rounding, convert(at, CT_OP_ITOF, PTX_S32, PTX_F32, ct_low32(at, x)));
+    return packed(l, PTX_F32, PTX_F16, rounding, ct_converted(at, CT_OP_ITOF, PTX_S32, PTX_F32, ct_low32(at, x)));
 }
 
 /* 32-bit integers are exact in f64; 64-bit integers are rounded to odd on the way to bf16 (which has 8 bits). */
 static ct_value integer_to_bf16(struct ct_lower *l, enum ptx_type from, enum ptx_rounding rounding, ct_value x)
 {
     struct ct_cursor *at = &l->at;
-    const ct_value truncated = is_long(from) ? directed_from_long(at, from, PTX_F64, PTX_RZ, x) : convert(at, CT_OP_ITOF, from, PTX_F64, x);
+    const ct_value truncated =
+        is_long(from) ? directed_from_long(at, from, PTX_F64, PTX_RZ, x) : ct_converted(at, CT_OP_ITOF, from, PTX_F64, x);
     ct_value sticky;
 
     if (!is_long(from))
@@ -262,11 +255,11 @@ static ct_value integer_to_float(struct ct_lower *l)
     else if (to == PTX_BF16)
         result = integer_to_bf16(l, from, rounding, x);
     else if (ct_rounds_to_nearest(rounding) || (to == PTX_F64 && !is_long(from)))
-        result = convert(at, CT_OP_ITOF, from, to, x);
+        result = ct_converted(at, CT_OP_ITOF, from, to, x);
     else if (is_long(from))
         result = directed_from_long(at, from, to, rounding, x);
     else
-        result = packed(l, PTX_F64, to, rounding, convert(at, CT_OP_ITOF, from, PTX_F64, x));
+        result = packed(l, PTX_F64, to, rounding, ct_converted(at, CT_OP_ITOF, from, PTX_F64, x));
     return l->insn->sat ? ct_float_saturated(at, to, result) : result;
 }
 

@@ -149,9 +149,8 @@ static ct_value select_by_size(struct ct_cursor *at, ct_value a, double of_subno
 static ct_value scaled_for_root(struct ct_cursor *at, ct_value a)
 {
     const ct_value is_subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, a, UINT64_C(1) << 23);
-    const ct_value places = ct_emit1(at, CT_OP_ITOF, PTX_U32, CT_W_32, a);
+    const ct_value places = ct_converted(at, CT_OP_ITOF, PTX_U32, PTX_F32, a);
 
-    at->fn->values.v[places.i].def->type2 = PTX_F32;
     return times(at, PTX_F32, ct_select(at, is_subnormal, places, a), select_by_size(at, a, 2.0, 0x1p64, 1.0));
 }
 

@@ -11,22 +11,14 @@ enum { FRACTION_BITS = 23, BIAS = 127, GREATEST_EXPONENT = 255 };
 #define INFINITE UINT32_C(0x7f800000)
 #define NOT_A_NUMBER UINT32_C(0x7fffffff)
 
-static ct_value converted(struct ct_cursor *at, enum ct_op op, enum ptx_type from, enum ptx_type to, ct_value x)
-{
-    const ct_value result = ct_op1(at, op, from, x);
-
-    at->fn->values.v[result.i].def->type2 = to;
-    return result;
-}
-
 static ct_value to_float(struct ct_cursor *at, enum ptx_type from, ct_value x)
 {
-    return converted(at, CT_OP_ITOF, from, PTX_F32, x);
+    return ct_converted(at, CT_OP_ITOF, from, PTX_F32, x);
 }
 
 static ct_value to_integer(struct ct_cursor *at, ct_value x)
 {
-    return converted(at, CT_OP_FTOI, PTX_F32, PTX_S32, x);
+    return ct_converted(at, CT_OP_FTOI, PTX_F32, PTX_S32, x);
 }
 
 static ct_value product(struct ct_cursor *at, ct_value a, ct_value b)

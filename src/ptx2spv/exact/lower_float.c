@@ -72,27 +72,17 @@ ct_value ct_float_saturated(struct ct_cursor *at, enum ptx_type type, ct_value x
     return ct_select(at, positive, below_one, ct_const_like(at, x, 0));
 }
 
-static ct_value resized(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, ct_value x)
-{
-    const ct_value result = ct_emit1(at, CT_OP_FTOF, from, ct_width_of(to), x);
-
-    at->fn->values.v[result.i].def->type2 = to;
-    return result;
-}
-
 /* Subnormals, which the conversion might flush, are converted as the integers by which they are multiples of 2^-149. They are not scaled
  * by FMul: if x is itself a result, NVIDIA 580 flushes it there (measured on an H200). */
 static ct_value widened_exactly(struct ct_cursor *at, ct_value x)
 {
     const struct ct_float_layout *layout = ct_float_layout_of(PTX_F32);
     const ct_value is_small = ct_equals(at, ct_and_imm(at, x, layout->exponent), 0);
-    const ct_value places = ct_emit1(at, CT_OP_ITOF, PTX_U32, CT_W_32, ct_and_imm(at, x, layout->fraction));
+    const ct_value places = ct_converted(at, CT_OP_ITOF, PTX_U32, PTX_F32, ct_and_imm(at, x, layout->fraction));
     const ct_value down = ct_select(at, is_small, ct_float_const(at, PTX_F64, 0x1p-149), ct_float_const(at, PTX_F64, 1.0));
-    ct_value whole;
+    const ct_value whole = ct_select(at, is_small, ct_or(at, places, ct_and_imm(at, x, layout->sign)), x);
 
-    at->fn->values.v[places.i].def->type2 = PTX_F32;
-    whole = ct_select(at, is_small, ct_or(at, places, ct_and_imm(at, x, layout->sign)), x);
-    return ct_op2(at, CT_OP_FMUL, PTX_F64, resized(at, PTX_F32, PTX_F64, whole), down);
+    return ct_op2(at, CT_OP_FMUL, PTX_F64, ct_converted(at, CT_OP_FTOF, PTX_F32, PTX_F64, whole), down);
 }
 
 ct_value ct_float_resized(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, ct_value x)
@@ -101,7 +91,7 @@ ct_value ct_float_resized(struct ct_cursor *at, enum ptx_type from, enum ptx_typ
         return x;
     if (from == PTX_F32 && to == PTX_F64 && !at->fn->target->keeps_subnormals32)
         return widened_exactly(at, x);
-    return resized(at, from, to, x);
+    return ct_converted(at, CT_OP_FTOF, from, to, x);
 }
 
 ct_value ct_lower_operand(struct ct_lower *l, unsigned index, enum ptx_type type)

@@ -117,11 +117,9 @@ static ct_value encoded_as_f32(struct ct_cursor *at, ct_value half)
     const ct_value subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, magnitude, 0x0400);
     const ct_value infinite = ct_equals(at, magnitude, 0x7c00);
     const ct_value normal = ct_add_imm(at, ct_shl_imm(at, magnitude, 13), UINT64_C(112) << 23);
-    const ct_value small = ct_emit1(at, CT_OP_ITOF, PTX_U32, CT_W_32, magnitude);
-    ct_value result;
+    const ct_value small = ct_converted(at, CT_OP_ITOF, PTX_U32, PTX_F32, magnitude);
+    const ct_value result = ct_select(at, subnormal, ct_op2(at, CT_OP_FMUL, PTX_F32, small, ct_float_const(at, PTX_F32, 0x1p-24)), normal);
 
-    at->fn->values.v[small.i].def->type2 = PTX_F32;
-    result = ct_select(at, subnormal, ct_op2(at, CT_OP_FMUL, PTX_F32, small, ct_float_const(at, PTX_F32, 0x1p-24)), normal);
     return ct_select(at, infinite, ct_const32(at, 0x7f800000), result);
 }
 

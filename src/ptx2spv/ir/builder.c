@@ -45,6 +45,14 @@ static enum ptx_type integer_source(enum ptx_type type)
     return types[ptx_type_is_signed(type)][bits == 8 ? 0 : bits == 16 ? 1 : 2];
 }
 
+ct_value ct_converted(struct ct_cursor *at, enum ct_op op, enum ptx_type from, enum ptx_type to, ct_value a)
+{
+    const ct_value result = ct_emit1(at, op, from, ct_width_of(to), a);
+
+    at->fn->values.v[result.i].def->type2 = to;
+    return result;
+}
+
 ct_value ct_resize(struct ct_cursor *at, ct_value a, enum ptx_type type, enum ct_width width)
 {
     const enum ct_width from = ct_width_at(at, a);

@@ -155,6 +155,8 @@ static inline ct_value ct_copy(struct ct_cursor *at, ct_value a)
 /* Assigns to an existing value: to a register in register form; in SSA form to the result of the instruction that is being replaced. */
 void ct_assign(struct ct_cursor *at, ct_value to, ct_value from);
 
+/* FTOF, FTOI or ITOF. */
+ct_value ct_converted(struct ct_cursor *at, enum ct_op op, enum ptx_type from, enum ptx_type to, ct_value a);
 /* Converts `a` to `width`: truncated, unchanged, or extended as `type` (how the source is read) says. */
 ct_value ct_resize(struct ct_cursor *at, ct_value a, enum ptx_type type, enum ct_width width);
 /* `a` read as an integer of `type` (8 bits or more) and extended to its own width. */

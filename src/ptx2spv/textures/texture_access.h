@@ -46,8 +46,8 @@ bool ct_is_texture_opcode(enum ptx_opcode opcode);
 bool ct_texture_access_read(const struct ptx_instruction *insn, struct ct_texture_access *out);
 /* Whether the results of a fetch are halves. */
 bool ct_texture_has_halves(const struct ct_texture_access *access);
-/* The function of fetch.cu that a fetch, other than a gather, needs besides if the object is an image, or NULL: it finds the face of a cube, or the
- * factors of coordinates in texels, which samplers of layers and volumes do not take. */
+/* The function of fetch.cu that sampling an image calls first, or NULL: for a cube the one that finds the face; for layers and volumes, whose samplers do
+ * not take coordinates in texels, the one that reads the factors that normalize them. Gathers do not sample images. */
 const char *ct_texture_image_function_or_null(const struct ct_texture_access *access);
 
 #endif
