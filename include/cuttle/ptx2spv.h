@@ -505,7 +505,8 @@ enum ptx2spv_check_fault {
 #define PTX2SPV_CHECK_SHADOW 5
 enum ptx2spv_check_operation { PTX2SPV_CHECK_LOAD, PTX2SPV_CHECK_STORE, PTX2SPV_CHECK_ATOMIC, PTX2SPV_CHECK_WARP };
 enum ptx2spv_check_space { PTX2SPV_CHECK_GLOBAL, PTX2SPV_CHECK_SHARED, PTX2SPV_CHECK_LOCAL, PTX2SPV_CHECK_GENERIC };
-/* A fault of an access in the code. What happened first is described; `fault` is written last. The host takes it by setting `fault` and `count` to 0. */
+/* The faults of one kind at one access. `count` counts them all; the other members describe the first. The kernel writes `fault` last; the host reads the
+ * site once `fault` is set, and then sets `fault` and `count` to 0. */
 struct ptx2spv_check_site {
     uint32_t count;    /* how often */
     uint32_t fault;    /* enum ptx2spv_check_fault */
@@ -561,6 +562,11 @@ struct ptx2spv_variable {
     uint8_t visible;   /* .visible, .weak or .common: may be looked up by name */
     uint8_t reference; /* enum ptx2spv_reference */
 };
+
+static inline bool ptx2spv_variable_is_in_image(const struct ptx2spv_variable *variable)
+{
+    return !variable->external && !variable->managed && variable->size;
+}
 
 /* The `width` bytes (4 or 8) at `offset` of an image must be set to the address of variable `variable` plus `addend`. */
 struct ptx2spv_relocation {

@@ -21,9 +21,17 @@ static const bool unsafe_in_captures[CT_ROW_COUNT] = {
 #include "capture_unsafe.def"
 };
 
+/* What these functions do depends on the library that calls them (core/device/library_capability.h). */
+static const bool asks_for_caller[CT_ROW_COUNT] = {
+    [CT_ROW_cuDeviceGetAttribute] = true,
+    [CT_ROW_cuFuncSetAttribute] = true,
+    [CT_ROW_cuKernelSetAttribute] = true,
+};
+
 static inline CUresult check(enum ct_entry_row row, const char *symbol, const void *caller)
 {
-    ct_thread_set_caller(caller);
+    if (asks_for_caller[row])
+        ct_thread_set_caller(caller);
     if (ct_thread_is_in_host_function() && !allowed_in_host_functions[row])
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "%s must not be called in a host function of a stream", symbol);
     return unsafe_in_captures[row] && ct_captures_exist() ? ct_capture_check_unsafe(symbol) : CUDA_SUCCESS;

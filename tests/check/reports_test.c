@@ -71,6 +71,21 @@ static void expect(const char *name, const char *out, const char *format, ...)
         fail_msg("%s: no %s in %s", name, text, out);
 }
 
+/* The program succeeds, and nothing is reported. */
+static void expect_nothing(const char *options, const char *name, const char *form)
+{
+    char out[16384];
+
+    if (check(options, name, form, out, sizeof out) != 0 || *out)
+        fail_msg("%s %s %s: %s", options, name, form, out);
+}
+
+static void expect_one_report(const char *name, const char *out)
+{
+    if (!*out || strchr(out, '\n')[1])
+        fail_msg("%s: not one report: %s", name, out);
+}
+
 static void test_each_fault(void **state)
 {
     char out[16384];
@@ -81,8 +96,7 @@ static void test_each_fault(void **state)
 
         if (check("", row->name, "", out, sizeof out) != 0)
             fail_msg("%s: the program failed: %s", row->name, out);
-        if (!*out || strchr(out, '\n')[1])
-            fail_msg("%s: not one report: %s", row->name, out);
+        expect_one_report(row->name, out);
         expect(row->name, out, "\"kind\": \"%s\", \"space\": \"%s\", \"operation\": \"%s\", \"bytes\": %u, ", row->kind, row->space,
                row->operation, row->bytes);
         expect(row->name, out, "\"kernel\": \"%s\", \"ptx_line\": %u, ", row->kernel, line_of(row->name));
@@ -100,9 +114,8 @@ static void test_mask(void **state)
     expect("mask", out, "{\"kind\": \"mask\", \"operation\": \"warp instruction\", \"mask\": 16, \"kernel\": \"mask\", \"ptx_line\": %u, ",
            line_of("mask"));
     expect("mask", out, "\"thread\": [3, 0, 0], \"block\": [1, 0, 0], \"count\": 1");
-    assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1);
-    assert_int_equal(check("", "mask", "good", out, sizeof out), 0);
-    assert_string_equal(out, "");
+    expect_one_report("mask", out);
+    expect_nothing("", "mask", "good");
 }
 
 /* Only with --races; and no other report about the shadow of shared memory. */
@@ -116,10 +129,8 @@ static void test_races(void **state)
         assert_int_equal(check("--races", names[i], "", out, sizeof out), 0);
         expect(names[i], out, "{\"kind\": \"race\", \"space\": \"shared\", \"operation\": \"read\", \"bytes\": 4, ");
         expect(names[i], out, "\"kernel\": \"%s\", \"ptx_line\": %u, ", names[i], line_of(names[i]));
-        assert_int_equal(check("--races", names[i], "good", out, sizeof out), 0);
-        assert_string_equal(out, "");
-        assert_int_equal(check("", names[i], "", out, sizeof out), 0);
-        assert_string_equal(out, "");
+        expect_nothing("--races", names[i], "good");
+        expect_nothing("", names[i], "");
     }
 }
 
@@ -131,18 +142,14 @@ static void test_faults_with_races(void **state)
     (void)state;
     assert_int_equal(check("--races", "shared_behind", "", out, sizeof out), 0);
     expect("shared_behind", out, "{\"kind\": \"out-of-bounds\", \"space\": \"shared\"");
-    assert_int_equal(check("--races", "shared_behind", "good", out, sizeof out), 0);
-    assert_string_equal(out, "");
+    expect_nothing("--races", "shared_behind", "good");
 }
 
 static void test_none_without_faults(void **state)
 {
-    char out[16384];
-
     (void)state;
     for (int i = 0; i < N_ROWS; i++)
-        if (check("", rows[i].name, "good", out, sizeof out) != 0 || *out)
-            fail_msg("%s: %s", rows[i].name, out);
+        expect_nothing("", rows[i].name, "good");
 }
 
 static void test_source_places(void **state)
@@ -189,11 +196,10 @@ static void test_calls(void **state)
     assert_int_equal(check("", "call_goes_on", "", out, sizeof out), 0);
     expect("call_goes_on", out,
            "{\"kind\": \"api-error\", \"call\": \"cuMemcpyDtoH_v2\", \"error\": \"CUDA_ERROR_INVALID_VALUE\", \"reason\": \"");
-    assert_ptr_equal(strchr(out, '\n'), out + strlen(out) - 1);
+    expect_one_report("call_goes_on", out);
     assert_int_equal(check("", "call_exits", "", out, sizeof out), 0);
     expect("call_exits", out, "\"kind\": \"api-error\"");
-    assert_int_equal(check("", "call_asks", "", out, sizeof out), 0);
-    assert_string_equal(out, "");
+    expect_nothing("", "call_asks", "");
     assert_int_not_equal(check("", "call_gives_up", "", out, sizeof out), 0);
     assert_string_equal(out, "");
 }
@@ -206,8 +212,7 @@ static void test_leaks(void **state)
     assert_int_equal(check("", "leak", "", out, sizeof out), 0);
     expect("leak", out, "{\"kind\": \"leak\", ");
     expect("leak", out, "\"bytes\": 256, \"memory\": \"device memory\", \"allocated_by\": [\"planted_allocation+0x");
-    assert_int_equal(check("--no-leaks", "leak", "", out, sizeof out), 0);
-    assert_string_equal(out, "");
+    expect_nothing("--no-leaks", "leak", "");
 }
 
 int main(int argc, char **argv)

@@ -905,8 +905,9 @@ static void a_fault_in_a_body_ends_the_launch(void **state)
     add_conditional(graph, NULL, make_handle(graph, 1, ASSIGN), WHILE, 1, &bodies);
     add_one_thread(bodies[0], NULL, trap_function, NULL);
     exec = executable(graph);
-    ok(cuGraphLaunch(exec, CU_STREAM_PER_THREAD));
-    r = cuStreamSynchronize(CU_STREAM_PER_THREAD);
+    r = cuGraphLaunch(exec, CU_STREAM_PER_THREAD); /* which reports the error if the body has failed before the call returns */
+    if (r == CUDA_SUCCESS)
+        r = cuStreamSynchronize(CU_STREAM_PER_THREAD);
     assert_true(r == CUDA_ERROR_LAUNCH_FAILED || r == CUDA_ERROR_ILLEGAL_INSTRUCTION);
     (void)cuGraphExecDestroy(exec); /* which may report the error again */
     (void)cuGraphDestroy(graph);

@@ -61,8 +61,11 @@ void ct_history_note_birth(const struct ct_range *range)
 
     if (!entry)
         return; /* out of memory: reports will not know it */
-    entry->life =
-        (struct ct_range_life){.start = range->start, .size_bytes = range->size_bytes, .kind = range->kind, .owner = range->owner};
+    entry->life = (struct ct_range_life){.start = range->start,
+                                         .size_bytes = range->size_bytes,
+                                         .kind = range->kind,
+                                         .owner = range->owner,
+                                         .is_internal = ct_range_is_second_address(range)};
     ct_host_stack_take(&entry->life.birth);
     ct_mutex_lock(&history.lock);
     entry->life.born = ++history.now;

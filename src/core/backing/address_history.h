@@ -19,7 +19,7 @@ struct ct_range_life {
     enum ct_range_kind kind;
     CUcontext owner;
     uint64_t born, died; /* in the order of ct_history_now; died 0: it lives */
-    bool is_internal;    /* the application has no pointer to it */
+    bool is_internal;    /* the application does not free it: it has no pointer to it, or it is the second address of an allocation */
     struct ct_host_stack birth, death;
 };
 
@@ -28,7 +28,7 @@ void ct_host_stack_take(struct ct_host_stack *out);
 /* Called by the address map, when a range can be found and when it no longer can. */
 void ct_history_note_birth(const struct ct_range *range);
 void ct_history_note_death(uint64_t start);
-/* Marks the range that starts there as memory of the library, which the application does not have to free. */
+/* Sets is_internal of the range that starts there. */
 void ct_history_hide(uint64_t start);
 /* A number that grows with each change of the map: changes have other numbers than what happens between them. */
 uint64_t ct_history_now(void);

@@ -48,6 +48,12 @@ static inline bool ct_range_is_read_only(const struct ct_range *range)
     return range->kind == CT_RANGE_REGISTERED && (range->flags & CU_MEMHOSTREGISTER_READ_ONLY);
 }
 
+/* Whether the range is the device's view of host memory that is in the map at the host's address, too. */
+static inline bool ct_range_is_second_address(const struct ct_range *range)
+{
+    return (range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_REGISTERED) && (uint64_t)(uintptr_t)range->host != range->start;
+}
+
 /* Copies the range that contains all of [address, address + size_bytes). INVALID_VALUE if there is none or it is too short.
  * Does not block. With size 0, finds the range that contains the byte at `address`. Here and below *out is undefined on failure. */
 CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out);

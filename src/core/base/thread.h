@@ -15,8 +15,8 @@ int ct_thread_start_detached(void *(*run)(void *), void *argument);
 void ct_thread_set_in_host_function(bool is_in);
 bool ct_thread_is_in_host_function(void);
 
-/* An address in the code that made the calling thread's last call of the API. Not the return address of the function that implements the call: that
- * is in this library where the compiler makes no tail call of it. */
+/* An address in the code that made the calling thread's last call of a function that asks for it (src/api/exports.c). Not the return address of the
+ * function that implements the call: that is in this library where the compiler makes no tail call of it. */
 void ct_thread_set_caller(const void *address);
 const void *ct_thread_caller(void);
 

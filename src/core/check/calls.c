@@ -15,7 +15,7 @@
 #define CT_CHANNEL "check"
 #define REASON_BYTES 256
 
-static atomic_bool watched; /* relaxed: it orders nothing */
+atomic_bool ct_check_calls_watched;
 
 /* The last call of a thread that failed, until it is known whether the program goes on. */
 struct failure {
@@ -40,7 +40,7 @@ static bool contains_any(const char *symbol, const char *const *words)
 /* Whether a call only asks something: programs probe with these. */
 static bool is_question(const char *symbol)
 {
-    static const char *const words[] = {"Get", "Query", "CanAccess", "Occupancy", "cuLogs", "cuInit", "cuDeviceGetCount", NULL};
+    static const char *const words[] = {"Get", "Query", "CanAccess", "Occupancy", "cuLogs", "cuInit", NULL};
 
     return contains_any(symbol, words);
 }
@@ -128,11 +128,6 @@ static void report_pending(void)
     ct_mutex_unlock(&reported.lock);
 }
 
-bool ct_check_watches_calls(void)
-{
-    return atomic_load_explicit(&watched, memory_order_relaxed);
-}
-
 void ct_check_call(const char *symbol, CUresult result, const char *error_name)
 {
     if (pending.symbol && !asks_for_error(symbol)) {
@@ -160,5 +155,5 @@ void ct_check_calls_end(int status)
 
 void ct_check_calls_watch(void)
 {
-    atomic_store_explicit(&watched, ct_config()->check, memory_order_relaxed);
+    atomic_store_explicit(&ct_check_calls_watched, ct_config()->check, memory_order_relaxed);
 }

@@ -59,7 +59,7 @@ static void report_leak(void *user, const struct ct_range_life *life)
 
 void ct_check_end_context(struct ct_context *context)
 {
-    if (!ct_config()->check)
+    if (!ct_config()->check || !context->object.handle) /* NULL: it was never published, and NULL is the owner of all below */
         return;
     ct_check_flush(context);
     ct_check_sites_destroy_all(context);

@@ -103,7 +103,7 @@ static const struct ptx2spv_variable *variable_near_or_null(const struct ct_chec
         const uint64_t start = sites->image + variable->offset, end = start + variable->size;
         const uint64_t distance = address < start ? start - address : address < end ? 0 : address - end + 1;
 
-        if (!variable->external && !variable->managed && variable->size && distance < best) {
+        if (ptx2spv_variable_is_in_image(variable) && distance < best) {
             found = variable;
             best = distance;
         }

@@ -32,8 +32,7 @@ static bool add_variables(struct ct_check_ranges *ranges, const struct ct_module
         const struct ptx2spv_variable *variable = ptx2spv_module_variable(module->ptx, i);
         const uint64_t flag = variable->space == PTX2SPV_VAR_CONST ? PTX2SPV_CHECK_READ_ONLY : 0;
 
-        if (!variable->external && !variable->managed && variable->size &&
-            !add(ranges, module->image_address + variable->offset, variable->size | flag))
+        if (ptx2spv_variable_is_in_image(variable) && !add(ranges, module->image_address + variable->offset, variable->size | flag))
             return false;
     }
     return true;

@@ -156,7 +156,8 @@ static void flush_locked(const struct ct_check_sites *sites)
 {
     struct ptx2spv_check_site *all = sites->memory.host, site;
 
-    for (uint32_t i = sites->n; i-- > 1;) /* in the order of the code; number 0 takes what nobody reads */
+    /* The compiler numbers the sites of the last access first; site 0 is a dummy (ptx2spv/check/sites.c). */
+    for (uint32_t i = sites->n; i-- > 1;)
         if (take(&all[i], &site))
             report_locked(sites, &site);
 }

@@ -6,7 +6,7 @@
 #include "core/backing/memory_backing.h"
 #include "core/code/function.h"
 
-/* The memory of a kernel's sites, and the launch struct's address of it. It stays until its context is destroyed. */
+/* The sites of one compiled kernel, in host memory that the kernel writes. They exist until the context is destroyed. */
 struct ct_check_sites {
     struct ct_check_sites *next;
     struct ct_context *context; /* borrowed: it destroys them */

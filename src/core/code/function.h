@@ -40,7 +40,7 @@ struct ct_function {
     struct ct_function *in_memory;   /* likewise, with its shared memory in device memory; a cooperative function may have one, too */
     struct ct_function *clustered;   /* likewise, for launches with clusters of several blocks */
     struct ct_function *any_grid;    /* likewise, for launches that info.limits_grid or info.limits_objects excludes */
-    struct ct_check_sites *_Atomic check_sites; /* core/check/check_sites.c, which owns them; NULL until a launch that is checked */
+    struct ct_check_sites *_Atomic check_sites; /* core/check/sites.c, which owns them; NULL until a launch that is checked */
     struct ct_launch_setup *setup; /* of the launch functions of CUDA 2 (launch_setup.c); NULL until used; guarded by module->lock */
 };
 

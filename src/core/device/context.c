@@ -110,7 +110,8 @@ static void log_failure(struct ct_context *context, CUresult error)
 CUresult ct_context_check(struct ct_context *context, CUresult result)
 {
     void (*flush)(struct ct_context *) = atomic_load_explicit(&context->flush_prints, memory_order_acquire); /* pairs with print.c */
-    void (*check)(struct ct_context *) = atomic_load_explicit(&context->flush_checks, memory_order_acquire); /* pairs with check_sites.c */
+    void (*check)(struct ct_context *) =
+        atomic_load_explicit(&context->flush_checks, memory_order_acquire); /* pairs with core/check/sites.c */
     CUresult error = is_sticky(result) ? result : fault_of(context);
     int none = CUDA_SUCCESS;
 

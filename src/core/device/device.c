@@ -46,7 +46,8 @@ static int has_watchdog(const struct ct_device_info *info)
     return info->kind != CT_DEVICE_CPU && info->vendor_id != CT_VENDOR_NVIDIA;
 }
 
-/* `cuttle check` does not know where memory that CUDA has not allocated ends, so programs are told not to use it in kernels. */
+/* Checked kernels may access only memory that CUDA has allocated or registered. The library does not know the extent of other host memory (malloc), so with
+ * CUTTLE_CHECK the attribute says that kernels cannot access it. */
 static int accesses_pageable(const struct ct_device_info *info)
 {
     return info->pageable_access && !ct_config()->check;

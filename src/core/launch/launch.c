@@ -164,7 +164,8 @@ CUresult ct_launch_pack_params(const struct ct_function *function, void **params
     return CUDA_SUCCESS;
 }
 
-/* Between begin and end: gives a checked kernel what it needs. params: those that it has in memory. */
+/* Between begin and end: writes a checked kernel's block (struct ptx2spv_check) to the ring, and its address to `params`. params_or_null: where those will
+ * be in memory, which the kernel may then read. */
 static CUresult place_check(struct ct_stream *stream, const struct ct_launch_code *code, const struct ct_ring_piece *params_or_null,
                             unsigned char *params)
 {
@@ -449,7 +450,8 @@ CUresult ct_launch_execute(struct ct_stream *stream, const struct ct_launch_comm
         ct_print_note_launch(stream->context);
     }
     if (command->runs->info.check_param_offset)
-        ct_check_flush(stream->context); /* so that launches share fewer sites */
+        ct_check_flush(
+            stream->context); /* reports what earlier launches found, so that this launch's first fault at a site is described, too */
     if (function->module->allocates)
         ct_heap_note_launch(stream->context);
     ct_float_environment_enter(&before); /* as in ct_launch_command_init */

@@ -123,11 +123,6 @@ static CUresult remove_from(struct ct_context *context, uint64_t start, enum ct_
     return r;
 }
 
-static bool is_second_address(const struct ct_range *range)
-{
-    return (range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_REGISTERED) && (uint64_t)(uintptr_t)range->host != range->start;
-}
-
 CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum ct_range_kind kind)
 {
     struct ct_context *owner;
@@ -137,7 +132,7 @@ CUresult ct_allocation_remove(struct ct_context *context, uint64_t start, enum c
     r = ct_address_find(start, 0, &range);
     if (r != CUDA_SUCCESS)
         return r;
-    if (range.kind != kind || range.start != start || is_second_address(&range))
+    if (range.kind != kind || range.start != start || ct_range_is_second_address(&range))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "no allocation of that kind starts at 0x%llx", (unsigned long long)start);
     if (range.context == context) /* not looked up, since it may be in destruction */
         return remove_from(context, start, kind);

@@ -108,10 +108,7 @@ void ct_build_access(struct ct_build *b, struct ct_insn *insn, const struct ct_a
 
 void ct_build_fence_of(struct ct_build *b, enum ptx_semantics semantics, enum ptx_scope scope)
 {
-    struct ct_insn *insn = ct_emit_insn(&b->at, CT_OP_FENCE, PTX_NONE, 0, 0);
-
-    insn->semantics = (uint8_t)semantics;
-    insn->scope = (uint8_t)scope;
+    ct_emit_fence(&b->at, semantics, scope);
 }
 
 bool ct_build_may_be_wide(struct ct_build *b)

@@ -141,19 +141,7 @@ static ct_value grid_workspace(struct ct_cursor *at, bool high)
 /* The number of the launch (PTX ISA, "Special Registers: %gridid"): a parameter that exists if something reads it. */
 static ct_value launch_number(struct ct_cursor *at)
 {
-    struct ct_fn *fn = at->fn;
-    struct ct_insn *load;
-
-    if (!fn->number_param_offset) {
-        if (!fn->param_bytes)
-            ct_fn_add_param(fn, sizeof(uint64_t)); /* so that the offset is not 0 */
-        fn->number_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
-    }
-    load = ct_emit_insn(at, CT_OP_LOAD, PTX_B64, 1, 0);
-    load->space = CT_SPACE_PARAM;
-    load->align_log2 = 3;
-    load->offset = fn->number_param_offset;
-    return load->results[0] = ct_value_create(fn, CT_W_64);
+    return ct_load_added_param(at, &at->fn->number_param_offset);
 }
 
 ct_value ct_build_special_register(struct ct_build *b, enum ptx_sreg sreg, int component)

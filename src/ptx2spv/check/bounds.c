@@ -3,6 +3,8 @@
  * address leads to. */
 #include "check.h"
 
+#include "ptx2spv/passes/simplify.h"
+
 #include <assert.h>
 
 /* ---- verdicts ---- */
@@ -39,7 +41,7 @@ ct_value ct_check_shared_size(struct ct_cursor *at)
 {
     const ct_value all = ct_sysval(at, CT_SYS_SHARED_BYTES);
 
-    at->fn->reads_shared_size = true; /* it is not to be rounded up */
+    at->fn->reads_shared_size = true; /* so that the host does not round the size up (block_shared.c) */
     return at->fn->checks_races ? ct_op2(at, CT_OP_UDIV, PTX_U32, all, ct_const32(at, PTX2SPV_CHECK_SHADOW)) : all;
 }
 
@@ -56,19 +58,12 @@ ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value 
     return fn->shared_bytes >= bytes ? last : ct_and(at, last, ct_icmp_imm(at, PTX_U32, PTX_GE, size, bytes));
 }
 
-static const struct ct_insn *constant_of(const struct ct_fn *fn, ct_value value)
-{
-    const struct ct_insn *def = fn->values.v[value.i].def;
-
-    return def && def->op == CT_OP_CONST ? def : NULL;
-}
-
 static struct ct_verdict window_bounds(struct ct_cursor *at, const struct ct_access *access)
 {
     const struct ct_fn *fn = at->fn;
     const bool is_local = access->insn->space == CT_SPACE_LOCAL;
     const uint64_t size = is_local ? fn->local_bytes : fn->shared_bytes;
-    const struct ct_insn *base = constant_of(fn, access->insn->operands[0]);
+    const struct ct_insn *base = ct_constant_or_null(fn, access->insn->operands[0]);
     const uint64_t place = base ? (uint32_t)(base->imm + (uint64_t)access->insn->offset) : 0;
 
     if (fn->clusters && !is_local) /* the address may have the rank of another block */
@@ -117,10 +112,24 @@ static struct ct_verdict within(struct ct_cursor *at, const struct ct_access *ac
     };
 }
 
+/* The variable of the module's image in which a place is, or NULL. */
+static const struct ptx_variable *variable_at(const struct ct_fn *fn, uint64_t offset)
+{
+    for (uint32_t i = 0; i < fn->module->variables.n; i++) {
+        const struct ptx_variable *variable = fn->module->variables.v[i];
+        const bool is_placed = (variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST) &&
+                               variable->linkage != PTX_LINK_EXTERN && !variable->managed;
+
+        if (is_placed && offset - variable->offset < variable->size_bytes)
+            return variable;
+    }
+    return NULL;
+}
+
 static struct ct_verdict variable_bounds(struct ct_cursor *at, const struct ct_access *access)
 {
     const uint64_t place = access->root.offset + (uint64_t)access->insn->offset;
-    const struct ptx_variable *variable = ct_check_variable_at(at->fn, place);
+    const struct ptx_variable *variable = variable_at(at->fn, place);
 
     if (!variable || (access->writes && variable->space == PTX_SPACE_CONST))
         return known(false);
@@ -136,13 +145,14 @@ static struct ct_verdict global_bounds(struct ct_check *check, struct ct_cursor 
 
     switch (access->root.kind) {
     case CT_ROOT_UNKNOWN:
+    case CT_ROOT_SAME_PHI:
         break;
     case CT_ROOT_VARIABLE:
         return variable_bounds(at, access);
     case CT_ROOT_PARAMS:
         return access->writes
                    ? known(false)
-                   : both(at, alignment(at, access), within(at, access, ct_sysval(at, CT_SYS_PARAM_BASE), check->declared_param_bytes));
+                   : both(at, alignment(at, access), within(at, access, ct_sysval(at, CT_SYS_PARAM_BASE), check->fn->declared_param_bytes));
     case CT_ROOT_PARAM:
         limits = param_limits(check, access->root.offset, access->bytes);
         return both(at, alignment(at, access),
@@ -155,7 +165,7 @@ static struct ct_verdict global_bounds(struct ct_check *check, struct ct_cursor 
 
 struct ct_verdict ct_check_bounds(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
 {
-    if (access->insn->space == CT_SPACE_SHARED || access->insn->space == CT_SPACE_LOCAL)
+    if (ct_check_is_window(access->insn))
         return window_bounds(at, access);
     return global_bounds(check, at, access);
 }

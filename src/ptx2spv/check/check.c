@@ -39,22 +39,8 @@ ct_value ct_check_load(struct ct_cursor *at, ct_value address, uint64_t offset, 
 
 ct_value ct_check_control(struct ct_check *check)
 {
-    struct ct_fn *fn = check->fn;
-    struct ct_insn *insn;
-
-    if (check->control.i)
-        return check->control;
-    if (!fn->param_bytes)
-        fn->param_bytes = sizeof(uint64_t); /* offset 0 means that there is no such parameter */
-    if (!fn->check_param_offset)
-        fn->check_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
-    insn = ct_emit_insn(&check->entry, CT_OP_LOAD, PTX_B64, 1, 0);
-    insn->space = CT_SPACE_PARAM;
-    insn->offset = fn->check_param_offset;
-    insn->align_log2 = 3;
-    insn->results[0] = ct_value_create(fn, CT_W_64);
-    fn->values.v[insn->results[0].i].def = insn;
-    check->control = insn->results[0];
+    if (!check->control.i)
+        check->control = ct_load_added_param(&check->entry, &check->fn->check_param_offset);
     return check->control;
 }
 
@@ -103,20 +89,14 @@ static uint32_t describe(const struct ct_access *access)
     return PTX2SPV_CHECK_ACCESS(insn->where.source, access->bytes, operation, spaces[insn->space]);
 }
 
-/* Whether there is one range for all accesses of a thread, so that the cheap test is the only one. */
-static bool is_window(const struct ct_access *access)
-{
-    return access->insn->space == CT_SPACE_SHARED || access->insn->space == CT_SPACE_LOCAL;
-}
-
-/* What is executed if the cheap test does not let the access pass; the blocks that follow are `access` and `join`. */
+/* What is executed if the cheap test does not let the access pass. `then` makes the access; `join` follows it. */
 static void make_slow_path(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, struct ct_block *then,
                            struct ct_block *join)
 {
     struct ct_fn *fn = check->fn;
     ct_value inside = CT_NO_VALUE, allowed;
 
-    if (!is_window(access)) {
+    if (!ct_check_is_window(access->insn)) {
         struct ct_block *refused = ct_block_create(fn);
 
         ct_check_search(check, at, access, &inside, &allowed);
@@ -171,7 +151,7 @@ static void guard(struct ct_check *check, const struct ct_access *access, const 
     then = ct_block_split(fn, test, insn);
     join = ct_block_split(fn, then, insn->next);
     at->before = NULL;
-    if (fast->never && !is_window(access))
+    if (fast->never && !ct_check_is_window(access->insn))
         ct_ssa_jump(fn, test, slow);
     else
         ct_ssa_branch(at, fast->never ? never : fast->holds, then, slow);
@@ -193,7 +173,7 @@ static void examine(struct ct_check *check, struct ct_insn *insn)
 
     insn->is_checked = false;
     access.address = address_of(&at, insn);
-    if (insn->space == CT_SPACE_GLOBAL || insn->space == CT_SPACE_GENERIC)
+    if (!ct_check_is_window(insn))
         access.root = ct_check_root(check, insn->operands[0]);
     fast = ct_check_bounds(check, &at, &access);
     if (fast.holds.i || fast.never)
@@ -212,7 +192,7 @@ static struct ct_insn *first_of(const struct ct_block *block)
 
 enum ct_pass_result ct_pass_check(struct ct_fn *fn)
 {
-    struct ct_check check = {.fn = fn, .declared_param_bytes = fn->declared_param_bytes};
+    struct ct_check check = {.fn = fn};
     CT_VEC(struct ct_insn *) accesses = {0};
 
     if (!fn->compilation->options.check || fn->is_subroutine)

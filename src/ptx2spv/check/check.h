@@ -12,6 +12,7 @@ enum ct_root_kind {
     CT_ROOT_PARAM,    /* 8 bytes of the declared parameters */
     CT_ROOT_VARIABLE, /* a variable in the module's image */
     CT_ROOT_PARAMS,   /* the address of the parameters themselves */
+    CT_ROOT_SAME_PHI, /* within roots.c: the walk has come back to the phi that it started from */
 };
 struct ct_root {
     enum ct_root_kind kind;
@@ -29,8 +30,7 @@ struct ct_check_limits {
 struct ct_check {
     struct ct_fn *fn;
     struct ct_cursor entry; /* where code goes that is executed once */
-    uint32_t declared_param_bytes;
-    ct_value control; /* the address of struct ptx2spv_check, or none yet */
+    ct_value control;       /* the address of struct ptx2spv_check, or none yet */
     CT_VEC(struct ct_check_limits) limits;
 };
 
@@ -42,6 +42,12 @@ struct ct_access {
     struct ct_root root;
     bool writes;
 };
+/* Whether there is one range for all accesses of a thread to that space, so that the cheap test is the only one. */
+static inline bool ct_check_is_window(const struct ct_insn *access)
+{
+    return access->space == CT_SPACE_SHARED || access->space == CT_SPACE_LOCAL;
+}
+
 /* The answer of a test: what is known at compile time needs no code. */
 struct ct_verdict {
     ct_value holds; /* predicate; none: it always holds */
@@ -57,8 +63,6 @@ uint32_t ct_check_access_bytes(const struct ct_insn *insn);
 
 /* roots.c */
 struct ct_root ct_check_root(const struct ct_check *check, ct_value address);
-/* The variable of the module's image in which a place is, or NULL. */
-const struct ptx_variable *ct_check_variable_at(const struct ct_fn *fn, uint64_t offset);
 
 /* bounds.c: a test that is cheap and passes for nearly all accesses that are allowed. If the space is SHARED or LOCAL, it passes for all of
  * them. */

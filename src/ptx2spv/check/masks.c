@@ -7,32 +7,7 @@
  * This comes before `collective`, which replaces the instructions. */
 #include "check.h"
 
-static bool has_mask(enum ct_op op)
-{
-    return op == CT_OP_SHFL || op == CT_OP_VOTE || op == CT_OP_MATCH || op == CT_OP_WARPSYNC || op == CT_OP_REDUX;
-}
-
-static ct_value mask_of(const struct ct_insn *insn)
-{
-    return insn->operands[insn->op == CT_OP_SHFL ? 3 : insn->op == CT_OP_WARPSYNC ? 0 : 1];
-}
-
-/* Indexed by value: whether it is -1, and is assigned nowhere else. */
-static const bool *find_full_masks(struct ct_fn *fn)
-{
-    bool *full = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->values.n);
-    uint8_t *assigned = CT_ARENA_ARRAY(&fn->compilation->scratch, uint8_t, fn->values.n);
-
-    for (uint32_t b = 0; b < fn->blocks.n; b++)
-        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            for (uint32_t i = 0; i < insn->n_results; i++) {
-                const uint32_t v = insn->results[i].i;
-
-                full[v] = !assigned[v] && insn->op == CT_OP_CONST && insn->imm == UINT32_MAX;
-                assigned[v] = 1;
-            }
-    return full;
-}
+#include "ptx2spv/sync/sync.h"
 
 /* Splits the block before the instruction. The predecessors are recomputed at the end. */
 static void examine(struct ct_check *check, struct ct_insn *insn)
@@ -40,7 +15,7 @@ static void examine(struct ct_check *check, struct ct_insn *insn)
     struct ct_fn *fn = check->fn;
     struct ct_cursor at = {.fn = fn, .block = insn->block, .before = insn, .where = insn->where};
     struct ct_block *wrong = ct_block_create(fn), *rest;
-    const ct_value mask = mask_of(insn);
+    const ct_value mask = ct_mask_of(insn);
     const ct_value shifted = ct_op2(&at, CT_OP_SHR, PTX_U32, mask, ct_sysval(&at, CT_SYS_LANEID));
     const ct_value is_wrong = ct_equals(&at, ct_and_imm(&at, shifted, 1), 0);
 
@@ -62,14 +37,15 @@ enum ct_pass_result ct_pass_check_masks(struct ct_fn *fn)
 {
     struct ct_check check = {.fn = fn};
     CT_VEC(struct ct_insn *) points = {0};
-    const bool *full;
+    bool *full;
 
     if (!fn->compilation->options.check)
         return CT_PASS_UNCHANGED;
-    full = find_full_masks(fn);
+    full = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->values.n);
+    ct_find_full_masks(fn, full);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (has_mask(insn->op) && !full[mask_of(insn).i])
+            if (ct_has_mask(insn->op) && !full[ct_mask_of(insn).i])
                 *CT_PUSH(&fn->compilation->scratch, &points) = insn;
     if (!points.n)
         return CT_PASS_UNCHANGED;

@@ -15,8 +15,9 @@
  * kernels that read the size of shared memory, generic accesses, atomic operations, and clusters. This comes before `collective`, which replaces barriers. */
 #include "check.h"
 
+#include "ptx2spv/sync/sync.h"
+
 enum { THREAD_BITS = 11, BYTES_SHIFT = THREAD_BITS, BYTES_BITS = 4, WARP_SHIFT = BYTES_SHIFT + BYTES_BITS, WARP_LANES_SHIFT = 5 };
-enum { FIRST_INDEPENDENT_SM = 70 }; /* before, the lanes of a warp run in step: warp_synchronous.c */
 enum { SEVERAL = (1 << THREAD_BITS) - 1, ALL_BYTES = (1 << BYTES_BITS) - 1 };
 enum { WRITE_EPOCH = 0, WRITE_MARK = 4, READ_EPOCH = 8, READ_MARK = 12, SHADOW_SHIFT = 2 /* 16 bytes for 4 */ };
 
@@ -26,7 +27,7 @@ struct races {
         ct_value epoch, steps; /* assigned at each barrier and warp instruction */
         ct_value thread;       /* its number plus 1 */
         ct_value shadow;       /* where it begins */
-    } at;
+    } registers;
 };
 
 /* ---- which kernels and accesses ---- */
@@ -70,26 +71,14 @@ static bool is_suitable(const struct ct_fn *fn)
 
 /* ---- the shadow ---- */
 
-static ct_value load_shared(struct ct_cursor *at, ct_value address, int64_t offset)
+static ct_value load_shared(struct ct_cursor *at, ct_value address, uint32_t offset)
 {
-    struct ct_insn *insn = ct_emit_insn(at, CT_OP_LOAD, PTX_B32, 1, 1);
-
-    insn->space = CT_SPACE_SHARED;
-    insn->operands[0] = address;
-    insn->offset = offset;
-    insn->align_log2 = 2;
-    return insn->results[0] = ct_value_create(at->fn, CT_W_32);
+    return ct_exchange_load(at, ct_add_imm(at, address, offset));
 }
 
-static void store_shared(struct ct_cursor *at, ct_value address, int64_t offset, ct_value value)
+static void store_shared(struct ct_cursor *at, ct_value address, uint32_t offset, ct_value value)
 {
-    struct ct_insn *insn = ct_emit_insn(at, CT_OP_STORE, PTX_B32, 0, 2);
-
-    insn->space = CT_SPACE_SHARED;
-    insn->operands[0] = address;
-    insn->offset = offset;
-    insn->align_log2 = 2;
-    insn->operands[1] = value;
+    ct_exchange_store(at, ct_add_imm(at, address, offset), value);
 }
 
 static void emit_barrier(struct ct_cursor *at)
@@ -103,12 +92,6 @@ static void emit_barrier(struct ct_cursor *at)
     at->fn->uses_barrier = true;
 }
 
-static void enter(struct ct_cursor *at, struct ct_block *block)
-{
-    at->block = block;
-    at->before = NULL;
-}
-
 /* The threads of the block clear the shadow together. */
 static void clear_shadow(struct ct_cursor *at, struct races *races)
 {
@@ -116,15 +99,15 @@ static void clear_shadow(struct ct_cursor *at, struct races *races)
     const ct_value end = ct_sysval(at, CT_SYS_SHARED_BYTES), place = ct_value_create(at->fn, CT_W_32);
     const ct_value step = ct_shl_imm(at, ct_sysval(at, CT_SYS_BLOCK_THREADS), 2);
 
-    ct_assign(at, place, ct_add(at, races->at.shadow, ct_shl_imm(at, ct_sysval(at, CT_SYS_TID_LINEAR), 2)));
+    ct_assign(at, place, ct_add(at, races->registers.shadow, ct_shl_imm(at, ct_sysval(at, CT_SYS_TID_LINEAR), 2)));
     ct_cursor_jump(at, head);
-    enter(at, head);
+    ct_cursor_enter(at, head);
     ct_cursor_branch(at, ct_icmp(at, PTX_U32, PTX_LT, place, end), body, done);
-    enter(at, body);
+    ct_cursor_enter(at, body);
     store_shared(at, place, 0, ct_const32(at, 0));
     ct_assign(at, place, ct_add(at, place, step));
     ct_cursor_jump(at, head);
-    enter(at, done);
+    ct_cursor_enter(at, done);
     emit_barrier(at);
 }
 
@@ -141,13 +124,13 @@ static void begin(struct races *races)
     first = entry->first;
     ct_check_begin(&races->check, first);
     rest = ct_block_split(fn, entry, first);
-    enter(&at, entry);
-    races->at.epoch = ct_value_create(fn, CT_W_32);
-    races->at.steps = ct_value_create(fn, CT_W_32);
-    ct_assign(&at, races->at.epoch, ct_const32(&at, 1));
-    ct_assign(&at, races->at.steps, ct_const32(&at, 0));
-    races->at.thread = ct_add_imm(&at, ct_sysval(&at, CT_SYS_TID_LINEAR), 1);
-    races->at.shadow = ct_check_shared_size(&at);
+    ct_cursor_enter(&at, entry);
+    races->registers.epoch = ct_value_create(fn, CT_W_32);
+    races->registers.steps = ct_value_create(fn, CT_W_32);
+    ct_assign(&at, races->registers.epoch, ct_const32(&at, 1));
+    ct_assign(&at, races->registers.steps, ct_const32(&at, 0));
+    races->registers.thread = ct_add_imm(&at, ct_sysval(&at, CT_SYS_TID_LINEAR), 1);
+    races->registers.shadow = ct_check_shared_size(&at);
     clear_shadow(&at, races);
     ct_cursor_jump(&at, rest);
 }
@@ -172,12 +155,12 @@ struct marks {
 static ct_value conflicts(struct ct_cursor *at, const struct races *races, const struct marks *own, ct_value epoch, ct_value mark)
 {
     const ct_value other = thread_of(at, mark);
-    const ct_value in_epoch = ct_icmp(at, PTX_B32, PTX_EQ, epoch, races->at.epoch);
+    const ct_value in_epoch = ct_icmp(at, PTX_B32, PTX_EQ, epoch, races->registers.epoch);
     const ct_value overlaps = ct_not(at, ct_equals(at, ct_and(at, mark, own->bytes), 0));
-    const ct_value is_other = ct_icmp(at, PTX_B32, PTX_NE, other, races->at.thread);
-    const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->at.thread));
+    const ct_value is_other = ct_icmp(at, PTX_B32, PTX_NE, other, races->registers.thread);
+    const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->registers.thread));
     const ct_value same_steps = ct_equals(at, ct_shr_imm(at, ct_xor(at, mark, own->mark), WARP_SHIFT), 0);
-    const bool in_step = at->fn->module->oldest_sm < FIRST_INDEPENDENT_SM;
+    const bool in_step = at->fn->module->oldest_sm < CT_FIRST_INDEPENDENT_SM;
     const ct_value unordered = in_step ? ct_not(at, in_warp) : ct_or(at, ct_not(at, in_warp), same_steps);
 
     return ct_and(at, ct_and(at, in_epoch, overlaps), ct_and(at, is_other, unordered));
@@ -203,14 +186,14 @@ static void note_read(struct ct_cursor *at, const struct races *races, const str
                       ct_value mark)
 {
     const ct_value other = thread_of(at, mark);
-    const ct_value in_epoch = ct_icmp(at, PTX_B32, PTX_EQ, epoch, races->at.epoch);
-    const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->at.thread));
+    const ct_value in_epoch = ct_icmp(at, PTX_B32, PTX_EQ, epoch, races->registers.epoch);
+    const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->registers.thread));
     const ct_value of_several = ct_or_imm(at, own->mark, SEVERAL);
     const ct_value bytes = ct_and_imm(at, mark, (uint32_t)ALL_BYTES << BYTES_SHIFT);
     const ct_value joined = ct_or(at, bytes, ct_select(at, in_warp, own->mark, of_several));
 
     store_shared(at, shadow, READ_MARK, ct_select(at, in_epoch, joined, own->mark));
-    store_shared(at, shadow, READ_EPOCH, races->at.epoch);
+    store_shared(at, shadow, READ_EPOCH, races->registers.epoch);
 }
 
 static void report(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, ct_value address, ct_value mark)
@@ -233,11 +216,11 @@ static void examine_word(struct races *races, struct ct_cursor *at, const struct
 {
     struct ct_block *race = ct_block_create(at->fn), *next = ct_block_create(at->fn);
     const ct_value word = ct_and_imm(at, address, ~UINT32_C(3));
-    const ct_value shadow = ct_add(at, races->at.shadow, ct_shl_imm(at, word, SHADOW_SHIFT));
+    const ct_value shadow = ct_add(at, races->registers.shadow, ct_shl_imm(at, word, SHADOW_SHIFT));
     const ct_value set =
         bytes >= 4 ? ct_const32(at, ALL_BYTES) : ct_bits2(at, CT_OP_SHL, ct_const32(at, (1u << bytes) - 1), ct_and_imm(at, address, 3));
     const ct_value in_place = ct_shl_imm(at, set, BYTES_SHIFT);
-    const ct_value own_mark = ct_or(at, ct_or(at, races->at.thread, in_place), ct_shl_imm(at, races->at.steps, WARP_SHIFT));
+    const ct_value own_mark = ct_or(at, ct_or(at, races->registers.thread, in_place), ct_shl_imm(at, races->registers.steps, WARP_SHIFT));
     const struct marks own = {own_mark, in_place};
     const ct_value written = load_shared(at, shadow, WRITE_MARK), read = load_shared(at, shadow, READ_MARK);
     const ct_value write_epoch = load_shared(at, shadow, WRITE_EPOCH), read_epoch = load_shared(at, shadow, READ_EPOCH);
@@ -250,15 +233,15 @@ static void examine_word(struct races *races, struct ct_cursor *at, const struct
             after_write = ct_and(at, after_write, ct_not(at, changes_nothing(at, insn)));
         found = ct_or(at, after_write, after_read);
         store_shared(at, shadow, WRITE_MARK, own_mark);
-        store_shared(at, shadow, WRITE_EPOCH, races->at.epoch);
+        store_shared(at, shadow, WRITE_EPOCH, races->registers.epoch);
     } else {
         note_read(at, races, &own, shadow, read_epoch, read);
     }
     ct_cursor_branch(at, found, race, next);
-    enter(at, race);
+    ct_cursor_enter(at, race);
     report(races, at, insn, address, ct_select(at, after_write, written, read));
     ct_cursor_jump(at, next);
-    enter(at, next);
+    ct_cursor_enter(at, next);
 }
 
 /* An access outside of the program's memory, or a misaligned one, is left to `check`. */
@@ -274,7 +257,7 @@ static void examine(struct races *races, struct ct_insn *insn)
 
     at.before = NULL;
     ct_cursor_branch(&at, is_inside, inside, rest);
-    enter(&at, inside);
+    ct_cursor_enter(&at, inside);
     for (uint32_t i = 0; i < bytes; i += 4)
         examine_word(races, &at, insn, i ? ct_add_imm(&at, address, i) : address, bytes);
     ct_cursor_jump(&at, rest);
@@ -283,7 +266,7 @@ static void examine(struct races *races, struct ct_insn *insn)
 /* Behind a barrier or a warp instruction, whose block has a successor at least. */
 static void count(struct races *races, struct ct_insn *insn)
 {
-    const ct_value number = insn->op == CT_OP_BARRIER ? races->at.epoch : races->at.steps;
+    const ct_value number = insn->op == CT_OP_BARRIER ? races->registers.epoch : races->registers.steps;
     struct ct_cursor at = {.fn = races->check.fn, .block = insn->block, .before = insn->next, .where = insn->where};
 
     ct_assign(&at, number, ct_add_imm(&at, number, 1));
@@ -291,8 +274,7 @@ static void count(struct races *races, struct ct_insn *insn)
 
 static bool orders_threads(const struct ct_insn *insn)
 {
-    return insn->op == CT_OP_BARRIER || insn->op == CT_OP_SHFL || insn->op == CT_OP_VOTE || insn->op == CT_OP_MATCH ||
-           insn->op == CT_OP_WARPSYNC || insn->op == CT_OP_REDUX || insn->op == CT_OP_CONVERGE;
+    return ct_is_sync(insn->op) && insn->op != CT_OP_ACTIVEMASK;
 }
 
 enum ct_pass_result ct_pass_check_races(struct ct_fn *fn)

@@ -5,17 +5,9 @@
  * select has a root if all of its operands have the same one; a loop that moves a pointer forward has a phi of itself. */
 #include "check.h"
 
+#include "ptx2spv/passes/simplify.h"
+
 #define DEPTH_MAX 24
-
-static bool is_constant(const struct ct_fn *fn, ct_value value, uint64_t *out)
-{
-    const struct ct_insn *def = fn->values.v[value.i].def;
-
-    if (!def || def->op != CT_OP_CONST)
-        return false;
-    *out = def->imm;
-    return true;
-}
 
 static const struct ct_root unknown = {.kind = CT_ROOT_UNKNOWN};
 
@@ -35,8 +27,8 @@ static struct ct_root merged(const struct ct_check *check, const struct ct_insn 
     for (uint32_t i = first; i < insn->n_operands; i++) {
         const struct ct_root root = root_of(check, insn->operands[i], insn, depth / 2);
 
-        if (root.kind == CT_ROOT_UNKNOWN && root.is_place)
-            continue; /* it leads back to this phi */
+        if (root.kind == CT_ROOT_SAME_PHI)
+            continue;
         if (root.kind == CT_ROOT_UNKNOWN || (all.kind != CT_ROOT_UNKNOWN && !is_same(&all, &root)))
             return unknown;
         all = root;
@@ -53,7 +45,7 @@ static struct ct_root loaded(const struct ct_check *check, const struct ct_insn 
         return unknown;
     for (uint32_t i = 0; insn->results[i].i != value.i; i++)
         offset += sizeof(uint64_t);
-    if (offset % sizeof(uint64_t) || offset + sizeof(uint64_t) > check->declared_param_bytes)
+    if (offset % sizeof(uint64_t) || offset + sizeof(uint64_t) > check->fn->declared_param_bytes)
         return unknown;
     return (struct ct_root){CT_ROOT_PARAM, offset, false};
 }
@@ -61,16 +53,17 @@ static struct ct_root loaded(const struct ct_check *check, const struct ct_insn 
 static struct ct_root sum(const struct ct_check *check, const struct ct_insn *insn, const struct ct_insn *phi, unsigned depth)
 {
     const uint32_t n = insn->op == CT_OP_SUB ? 1 : 2;
-    uint64_t constant;
+    const struct ct_insn *constant;
 
     for (uint32_t i = 0; i < n; i++) {
         struct ct_root root = root_of(check, insn->operands[i], phi, depth - 1);
 
-        if (root.kind == CT_ROOT_UNKNOWN && !root.is_place)
+        if (root.kind == CT_ROOT_UNKNOWN)
             continue;
-        if (root.kind == CT_ROOT_VARIABLE && n == 2 && is_constant(check->fn, insn->operands[1 - i], &constant))
-            root.offset += constant;
-        else if (root.kind != CT_ROOT_UNKNOWN)
+        constant = n == 2 ? ct_constant_or_null(check->fn, insn->operands[1 - i]) : NULL;
+        if (root.kind == CT_ROOT_VARIABLE && constant)
+            root.offset += constant->imm;
+        else
             root.is_place = false;
         return root;
     }
@@ -84,7 +77,7 @@ static struct ct_root root_of(const struct ct_check *check, ct_value value, cons
     if (!def || !depth || ct_width_of_value(check->fn, value) != CT_W_64)
         return unknown;
     if (def == phi)
-        return (struct ct_root){.kind = CT_ROOT_UNKNOWN, .is_place = true};
+        return (struct ct_root){.kind = CT_ROOT_SAME_PHI};
     switch ((unsigned)def->op) {
     case CT_OP_COPY:
         return root_of(check, def->operands[0], phi, depth - 1);
@@ -108,17 +101,4 @@ static struct ct_root root_of(const struct ct_check *check, ct_value value, cons
 struct ct_root ct_check_root(const struct ct_check *check, ct_value address)
 {
     return root_of(check, address, NULL, DEPTH_MAX);
-}
-
-const struct ptx_variable *ct_check_variable_at(const struct ct_fn *fn, uint64_t offset)
-{
-    for (uint32_t i = 0; i < fn->module->variables.n; i++) {
-        const struct ptx_variable *variable = fn->module->variables.v[i];
-        const bool is_placed = (variable->space == PTX_SPACE_GLOBAL || variable->space == PTX_SPACE_CONST) &&
-                               variable->linkage != PTX_LINK_EXTERN && !variable->managed;
-
-        if (is_placed && offset - variable->offset < variable->size_bytes)
-            return variable;
-    }
-    return NULL;
 }

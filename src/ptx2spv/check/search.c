@@ -3,21 +3,21 @@
  * those that are not allowed.
  *
  *     low = 0, n = number of ranges                      the first range begins at 0
- *     while (n > 0)                                      low: so many ranges are known to begin at or before the address
+ *     while (n > 0)                                      low: the number of ranges known to begin at or before the address
  *         half = n / 2
  *         (low, n) = range[low + half].start <= address ? (low + half + 1, n - half - 1) : (low, half)
  *     range[low - 1] is the last one that begins at or before the address */
 #include "check.h"
 
-static struct ct_insn *phi(struct ct_cursor *at, ct_value first, ct_value second)
+/* Its second operand is set when that exists. */
+static ct_value phi(struct ct_cursor *at, ct_value first)
 {
-    struct ct_insn *insn = ct_emit_insn(at, CT_OP_PHI, PTX_NONE, 1, 2);
+    return ct_emit2(at, CT_OP_PHI, PTX_NONE, ct_width_at(at, first), first, first);
+}
 
-    insn->results[0] = ct_value_create(at->fn, ct_width_of_value(at->fn, first));
-    at->fn->values.v[insn->results[0].i].def = insn;
-    insn->operands[0] = first;
-    insn->operands[1] = second;
-    return insn;
+static void set_second(struct ct_fn *fn, ct_value phi, ct_value second)
+{
+    fn->values.v[phi.i].def->operands[1] = second;
 }
 
 static ct_value range_at(struct ct_cursor *at, ct_value ranges, ct_value index)
@@ -33,24 +33,23 @@ static ct_value find(struct ct_cursor *at, ct_value control, ct_value address)
     struct ct_block *head = ct_block_create(fn), *body = ct_block_create(fn), *end = ct_block_create(fn);
     const ct_value ranges = ct_check_load(at, control, offsetof(struct ptx2spv_check, ranges), CT_W_64);
     const ct_value count = ct_check_load(at, control, offsetof(struct ptx2spv_check, n_ranges), CT_W_32), zero = ct_const32(at, 0);
-    struct ct_insn *low, *n;
-    ct_value half, middle, is_before, rest;
+    ct_value low, n, half, middle, is_before, rest;
 
     ct_ssa_jump(fn, at->block, head);
     at->block = head;
-    low = phi(at, zero, zero);
-    n = phi(at, count, count);
-    ct_ssa_branch(at, ct_equals(at, n->results[0], 0), end, body);
+    low = phi(at, zero);
+    n = phi(at, count);
+    ct_ssa_branch(at, ct_equals(at, n, 0), end, body);
     at->block = body;
-    half = ct_shr_imm(at, n->results[0], 1);
-    middle = ct_add(at, low->results[0], half);
+    half = ct_shr_imm(at, n, 1);
+    middle = ct_add(at, low, half);
     is_before = ct_icmp(at, PTX_U64, PTX_LE, ct_check_load(at, range_at(at, ranges, middle), 0, CT_W_64), address);
-    rest = ct_sub(at, ct_sub(at, n->results[0], half), ct_const32(at, 1));
-    low->operands[1] = ct_select(at, is_before, ct_add_imm(at, middle, 1), low->results[0]);
-    n->operands[1] = ct_select(at, is_before, rest, half);
+    rest = ct_sub(at, ct_sub(at, n, half), ct_const32(at, 1));
+    set_second(fn, low, ct_select(at, is_before, ct_add_imm(at, middle, 1), low));
+    set_second(fn, n, ct_select(at, is_before, rest, half));
     ct_ssa_jump(fn, body, head);
     at->block = end;
-    return range_at(at, ranges, ct_add_imm(at, low->results[0], UINT32_MAX));
+    return range_at(at, ranges, ct_add_imm(at, low, UINT32_MAX));
 }
 
 static void search_global(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value *out_inside,

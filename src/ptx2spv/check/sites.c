@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sites of an access: one struct ptx2spv_check_site for each fault, where accesses with that fault are counted. The thread that counts the first one
- * describes it. The others write to site number 0, which nobody reads, so that there is no branch. */
+/* Each access has one site (struct ptx2spv_check_site) for each kind of fault. Every thread with a fault adds 1 to the count of its site. The thread that
+ * finds a count of 0 also writes the description there. To avoid a branch, the other threads write theirs to site 0, which the host never reads. */
 #include "check.h"
 
 static struct ct_insn *access_site(struct ct_cursor *at, enum ct_op op, ct_value address, size_t offset, enum ct_width width)
@@ -19,7 +19,7 @@ static void store(struct ct_cursor *at, ct_value address, size_t offset, ct_valu
     access_site(at, CT_OP_STORE, address, offset, ct_width_at(at, value))->operands[1] = value;
 }
 
-/* The site, or for all but the first thread the one that nobody reads. */
+/* Counts the fault. Returns the address to which this thread writes its description: the site, if it is the first one there, else site 0. */
 static ct_value place_of(struct ct_check *check, struct ct_cursor *at, ct_value sites, ct_value fault)
 {
     const uint64_t first = check->fn->check_sites - (uint64_t)PTX2SPV_CHECK_OUTSIDE;
@@ -71,5 +71,6 @@ void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct 
     store_position(at, place);
     if (incident->other.i)
         store(at, place, offsetof(struct ptx2spv_check_site, other), incident->other);
+    ct_emit_fence(at, PTX_ACQ_REL, PTX_SYS); /* the host reads a site when it finds `fault` */
     store(at, place, offsetof(struct ptx2spv_check_site, fault), incident->fault);
 }

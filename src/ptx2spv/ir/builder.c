@@ -45,6 +45,33 @@ static enum ptx_type integer_source(enum ptx_type type)
     return types[ptx_type_is_signed(type)][bits == 8 ? 0 : bits == 16 ? 1 : 2];
 }
 
+void ct_emit_fence(struct ct_cursor *at, enum ptx_semantics semantics, enum ptx_scope scope)
+{
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_FENCE, PTX_NONE, 0, 0);
+
+    insn->semantics = (uint8_t)semantics;
+    insn->scope = (uint8_t)scope;
+}
+
+ct_value ct_load_added_param(struct ct_cursor *at, uint32_t *offset)
+{
+    struct ct_fn *fn = at->fn;
+    struct ct_insn *load;
+
+    if (!*offset) {
+        if (!fn->param_bytes)
+            ct_fn_add_param(fn, sizeof(uint64_t)); /* so that the offset is not 0 */
+        *offset = ct_fn_add_param(fn, sizeof(uint64_t));
+    }
+    load = ct_emit_insn(at, CT_OP_LOAD, PTX_B64, 1, 0);
+    load->space = CT_SPACE_PARAM;
+    load->align_log2 = 3;
+    load->offset = *offset;
+    load->results[0] = ct_value_create(fn, CT_W_64);
+    fn->values.v[load->results[0].i].def = load;
+    return load->results[0];
+}
+
 ct_value ct_converted(struct ct_cursor *at, enum ct_op op, enum ptx_type from, enum ptx_type to, ct_value a)
 {
     const ct_value result = ct_emit1(at, op, from, ct_width_of(to), a);

@@ -155,6 +155,9 @@ static inline ct_value ct_copy(struct ct_cursor *at, ct_value a)
 /* Assigns to an existing value: to a register in register form; in SSA form to the result of the instruction that is being replaced. */
 void ct_assign(struct ct_cursor *at, ct_value to, ct_value from);
 
+void ct_emit_fence(struct ct_cursor *at, enum ptx_semantics semantics, enum ptx_scope scope);
+/* Loads an additional parameter of 64 bits, which is added if *offset is 0. Its offset is never 0. */
+ct_value ct_load_added_param(struct ct_cursor *at, uint32_t *offset);
 /* FTOF, FTOI or ITOF. */
 ct_value ct_converted(struct ct_cursor *at, enum ct_op op, enum ptx_type from, enum ptx_type to, ct_value a);
 /* Converts `a` to `width`: truncated, unchanged, or extended as `type` (how the source is read) says. */

@@ -102,10 +102,7 @@ static void native_warp_op(struct ct_cursor *at, struct ct_exchange *x, const st
 
 static void fence(struct ct_cursor *at)
 {
-    struct ct_insn *insn = ct_emit_insn(at, CT_OP_FENCE, PTX_NONE, 0, 0);
-
-    insn->semantics = PTX_ACQ_REL;
-    insn->scope = PTX_CTA;
+    ct_emit_fence(at, PTX_ACQ_REL, PTX_CTA);
 }
 
 /* A barrier's word: the lower half counts the threads that have arrived, the upper half counts how often the barrier was completed. */

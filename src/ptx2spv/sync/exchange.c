@@ -17,6 +17,16 @@ bool ct_is_warp_op(enum ct_op op)
     return op == CT_OP_SHFL || op == CT_OP_VOTE || op == CT_OP_MATCH || op == CT_OP_ACTIVEMASK || op == CT_OP_WARPSYNC || op == CT_OP_REDUX;
 }
 
+bool ct_has_mask(enum ct_op op)
+{
+    return ct_is_warp_op(op) && op != CT_OP_ACTIVEMASK;
+}
+
+ct_value ct_mask_of(const struct ct_insn *insn)
+{
+    return insn->operands[insn->op == CT_OP_SHFL ? 3 : insn->op == CT_OP_WARPSYNC ? 0 : 1];
+}
+
 bool ct_is_sync(enum ct_op op)
 {
     return op == CT_OP_BARRIER || op == CT_OP_CONVERGE || ct_is_warp_op(op);

@@ -64,23 +64,12 @@ static const struct ct_insn *point_of(const struct proof *p, const struct ct_blo
 
     if (insn->op == CT_OP_BARRIER)
         return insn;
-    return !p->barriers_only && ct_is_warp_op(insn->op) && insn->op != CT_OP_ACTIVEMASK ? insn : NULL;
-}
-
-static ct_value mask_of(const struct ct_insn *insn)
-{
-    return insn->op == CT_OP_SHFL ? insn->operands[3] : insn->op == CT_OP_WARPSYNC ? insn->operands[0] : insn->operands[1];
+    return !p->barriers_only && ct_has_mask(insn->op) ? insn : NULL;
 }
 
 static bool is_anchor(const struct proof *p, const struct ct_insn *insn)
 {
-    return insn->op == CT_OP_BARRIER || p->full[mask_of(insn).i];
-}
-
-/* activemask has no mask, but takes whichever lanes are there. */
-static bool has_mask(const struct ct_insn *insn)
-{
-    return ct_is_warp_op(insn->op) && insn->op != CT_OP_ACTIVEMASK;
+    return insn->op == CT_OP_BARRIER || p->full[ct_mask_of(insn).i];
 }
 
 /* The next block of straight-line code, or NULL. */
@@ -89,20 +78,22 @@ static struct ct_block *follower(const struct ct_block *block)
     return block->n_succs == 1 && block->succs[0]->preds.n == 1 ? block->succs[0] : NULL;
 }
 
-static void find_full_masks(struct proof *p)
+void ct_find_full_masks(const struct ct_fn *fn, bool *full)
 {
-    for (uint32_t v = 1; v < p->fn->values.n; v++)
-        p->full[v] = true;
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            for (uint32_t i = 0; i < insn->n_results; i++)
+                full[insn->results[i].i] = true;
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t b = 0; b < p->fn->blocks.n; b++)
-            for (const struct ct_insn *insn = p->fn->blocks.v[b]->first; insn; insn = insn->next) {
+        for (uint32_t b = 0; b < fn->blocks.n; b++)
+            for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
                 const bool is_full =
-                    (insn->op == CT_OP_CONST && insn->imm == UINT32_MAX) || (insn->op == CT_OP_COPY && p->full[insn->operands[0].i]);
+                    (insn->op == CT_OP_CONST && insn->imm == UINT32_MAX) || (insn->op == CT_OP_COPY && full[insn->operands[0].i]);
 
                 for (uint32_t i = 0; i < insn->n_results && !is_full; i++) {
-                    changed |= p->full[insn->results[i].i];
-                    p->full[insn->results[i].i] = false;
+                    changed |= full[insn->results[i].i];
+                    full[insn->results[i].i] = false;
                 }
             }
     }
@@ -114,7 +105,7 @@ static void find_full_masks(struct proof *p)
 static void number_chains_from(struct proof *p, struct ct_block *start, struct chain_end *last)
 {
     for (struct ct_block *block = start; block; block = follower(block)) {
-        struct chain_end *end = has_mask(block->first) ? &last[mask_of(block->first).i] : NULL;
+        struct chain_end *end = ct_has_mask(block->first->op) ? &last[ct_mask_of(block->first).i] : NULL;
 
         if (end && end->start == start->id + 1)
             p->chain[block->id] = end->chain;
@@ -298,7 +289,7 @@ static bool prove(struct ct_fn *fn, const bool *divergent, bool barriers_only)
     p.visited = CT_ARENA_ARRAY(p.scratch, uint32_t, fn->blocks.n);
     p.chain = CT_ARENA_ARRAY(p.scratch, uint32_t, fn->blocks.n);
     p.seen_in = CT_ARENA_ARRAY(p.scratch, const struct ct_block *, fn->blocks.n);
-    find_full_masks(&p);
+    ct_find_full_masks(fn, p.full);
     number_chains(&p);
     if (!iterations_are_separated(&p) || !stay_together_from(&p, fn->blocks.v[0]))
         return false;

@@ -139,6 +139,14 @@ bool ct_resume(struct ct_fn *fn, struct ct_exchange *x);
 /* ---- coalesce.c: before the kernel is cut. Removes unreachable blocks. ---- */
 void ct_coalesce_registers(struct ct_fn *fn);
 
+/* ---- exchange.c, lockstep.c: the member masks of warp instructions ---- */
+bool ct_has_mask(enum ct_op op); /* activemask has none, but takes whichever lanes are there */
+ct_value ct_mask_of(const struct ct_insn *insn);
+/* In register form: full[v] = every assignment to value v, of which there is one at least, makes it -1. */
+void ct_find_full_masks(const struct ct_fn *fn, bool *full);
+
+enum { CT_FIRST_INDEPENDENT_SM = 70 }; /* independent thread scheduling: before, the lanes of a warp run in step */
+
 /* ---- live.c ---- */
 /* Registers that are live-in of the block, in scratch memory. */
 ct_value *ct_find_live(struct ct_fn *fn, const struct ct_block *block, uint32_t *out_count);

@@ -15,11 +15,9 @@
  * last in step. A CONVERGE is inserted before an access that must not overtake one of those in another lane: a load stays after stores,
  * a store after loads and stores, and an atomic operation after loads and stores, and vice versa. Since there is a CONVERGE between
  * each conflicting pair, only the last access has to be considered. */
-#include "ptx2spv/ir/ir.h"
+#include "sync.h"
 
 #include <string.h>
-
-enum { FIRST_INDEPENDENT_SM = 70 }; /* independent thread scheduling: the lanes of a warp need not stay in step */
 
 enum access { ACCESS_NONE = 0, ACCESS_LOAD = 1, ACCESS_STORE = 2, ACCESS_ATOMIC = 4 };
 
@@ -180,7 +178,7 @@ enum ct_pass_result ct_pass_warp_synchronous(struct ct_fn *fn)
     s.order = ct_fn_rpo_blocks(fn, &s.n_blocks);
     s.may_be_shared = CT_ARENA_ARRAY(scratch, bool, (size_t)fn->values.n + 1);
     s.reaching = CT_ARENA_ARRAY(scratch, uint8_t, fn->blocks.n);
-    changed = insert_converges_for(&s, CT_SPACE_SHARED, all || fn->module->oldest_sm < FIRST_INDEPENDENT_SM);
+    changed = insert_converges_for(&s, CT_SPACE_SHARED, all || fn->module->oldest_sm < CT_FIRST_INDEPENDENT_SM);
     if (all)
         changed |= insert_converges_for(&s, CT_SPACE_GLOBAL, all);
     return changed ? CT_PASS_CHANGED : CT_PASS_UNCHANGED;
