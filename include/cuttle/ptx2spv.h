@@ -352,6 +352,9 @@ struct ptx2spv_texture {                 /* a record, of 1 KiB; what is read tog
  * device takes longer to tell the extents. */
 #define PTX2SPV_IMAGE_SCALES_OFFSET ((uint64_t)PTX2SPV_TEXTURE_CHUNKS * 8)
 #define PTX2SPV_IMAGE_SCALE_BYTES 16
+/* Behind these: the linear value of each 8-bit sRGB value, as floats. */
+#define PTX2SPV_SRGB_OFFSET (PTX2SPV_IMAGE_SCALES_OFFSET + (uint64_t)PTX2SPV_IMAGE_DESCRIPTORS * PTX2SPV_IMAGE_SCALE_BYTES)
+#define PTX2SPV_SRGB_VALUES 256
 
 /* If the target has sampled_images an object may also be an image, and its handle says so. Kernels whose kernel_info.uses_images is 1 have
  * descriptor set 0, with one binding for each enum ptx2spv_image_shape: an array of PTX2SPV_IMAGE_DESCRIPTORS combined images and samplers of that

@@ -47,7 +47,8 @@ CUresult CUDAAPI cuArrayCreate_v2(CUarray *pHandle, const CUDA_ARRAY_DESCRIPTOR 
 /* cuArray3DCreate_v2. As cuArrayCreate_v2; if Depth is not 0 the array has three dimensions or, with CUDA_ARRAY3D_LAYERED and CUBEMAP,
  * layers and faces (Depth is then 6, or a multiple of 6). SPARSE and DEFERRED_MAPPING are for arrays of 2 dimensions, layered or not,
  * and of 3; these arrays have no memory before cuMemMapArrayAsync. Formats with planes (NV12 and others, 3 channels) have two dimensions and exactly
- * VIDEO_ENCODE_DECODE; only their planes can be copied and read. NOT_SUPPORTED: SPARSE and DEFERRED_MAPPING if the device's attributes say so;
+ * VIDEO_ENCODE_DECODE; only their planes can be copied and read. Words for video engines (YUY2 and others) have two dimensions, VIDEO_ENCODE_DECODE
+ * and no textures. NOT_SUPPORTED: SPARSE and DEFERRED_MAPPING if the device's attributes say so;
  * surfaces of compressed blocks. */
 CUresult CUDAAPI cuArray3DCreate_v2(CUarray *pHandle, const CUDA_ARRAY3D_DESCRIPTOR *pAllocateArray)
 {

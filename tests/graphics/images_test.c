@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Textures and renderbuffers of OpenGL in CUDA (Driver API: OpenGL Interoperability, Graphics Interoperability). */
 #include "gl_context.h"
+#include "textures/texture_kernels.h"
 
 #define FACES 6u
 
@@ -306,6 +307,61 @@ static void every_level(void **state)
     exchange(GL_TEXTURE_3D, &formats[2], (struct extent){8, 4, 16}, 5);
     exchange(GL_TEXTURE_2D_ARRAY, &formats[14], (struct extent){8, 8, 3}, 4);
     exchange(GL_TEXTURE_CUBE_MAP, &formats[2], (struct extent){8, 8, FACES}, 4);
+}
+
+/* ---- textures of CUDA ---- */
+
+static void fetch_diagonal(CUarray array, const unsigned char *expected, unsigned side)
+{
+    const CUtexObject object = point_texture_of(array);
+    struct place places[16];
+    float results[16][4];
+
+    for (unsigned i = 0; i < side; i++)
+        places[i] = (struct place){.x = (float)i + 0.5f, .y = (float)i + 0.5f};
+    fetch("fetch_2d", object, places, side, (uint32_t *)results);
+    for (unsigned i = 0; i < side; i++)
+        for (unsigned c = 0; c < 4; c++)
+            assert_true(results[i][c] == (float)expected[(i * side + i) * 4 + c] / 255);
+    ok(cuTexObjectDestroy(object));
+}
+
+static void layers_are_textures(void **state)
+{
+    static const struct {
+        GLenum target;
+        unsigned layers;
+    } rows[] = {{GL_TEXTURE_2D_ARRAY, 3}, {GL_TEXTURE_CUBE_MAP, FACES}};
+
+    ok(cuMemAlloc(&texture_places, PLACES_MAX * sizeof(struct place)));
+    ok(cuMemAlloc(&texture_results, PLACES_MAX * 16));
+    ok(cuModuleLoadData(&texture_module, TEXTURE_KERNELS));
+    (void)state;
+    for (unsigned r = 0; r < 2; r++) {
+        unsigned char *texels[2];
+        struct image image = make_texture(rows[r].target, &formats[2], (struct extent){16, 16, rows[r].layers}, 2, texels);
+
+        ok(cuGraphicsGLRegisterImage(&image.resource, image.name, rows[r].target, CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST));
+        ok(cuGraphicsMapResources(1, &image.resource, NULL));
+        for (unsigned level = 0; level < 2; level++)
+            for (unsigned layer = 0; layer < rows[r].layers; layer++) {
+                CUDA_RESOURCE_DESC resource = {.resType = CU_RESOURCE_TYPE_ARRAY};
+                CUsurfObject surface;
+
+                ok(cuGraphicsSubResourceGetMappedArray(&resource.res.array.hArray, image.resource, layer, level));
+                fetch_diagonal(resource.res.array.hArray, texels[level] + level_bytes(&image, level) / rows[r].layers * layer, 16 >> level);
+                ok(cuSurfObjectCreate(&surface, &resource));
+                ok(cuSurfObjectDestroy(surface));
+            }
+        ok(cuGraphicsUnmapResources(1, &image.resource, NULL));
+        ok(cuGraphicsUnregisterResource(image.resource));
+        free(texels[0]);
+        free(texels[1]);
+        gl.DeleteTextures(1, &image.name);
+    }
+    ok(cuModuleUnload(texture_module));
+    ok(cuMemFree(texture_places));
+    ok(cuMemFree(texture_results));
 }
 
 /* ---- what OpenGL draws ---- */
@@ -702,6 +758,7 @@ int main(void)
         cmocka_unit_test(every_format),
         cmocka_unit_test(every_target),
         cmocka_unit_test(every_level),
+        cmocka_unit_test(layers_are_textures),
         cmocka_unit_test(a_drawn_texture),
         cmocka_unit_test(a_drawn_renderbuffer),
         cmocka_unit_test(flags_of_mapping),

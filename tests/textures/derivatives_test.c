@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tex.grad on cubes, and anisotropy. Level n of the textures here has the value n everywhere and levels are filtered, so a fetch returns the level that
+/* The levels that tex.grad chooses, and anisotropy. Level n of the textures here has the value n everywhere and levels are filtered, so a fetch returns the level that
  * its derivatives choose. */
 #include "texture_kernels.h"
 
@@ -11,15 +11,22 @@
 #define LEVELS 7u
 #define TOLERANCE 0.02 /* filters have 8 bits, logarithms are approximate */
 
-/* The derivatives: cubes (l, 2l, -l) in x and (0, -l, l) in y; planes (z, 0) and (0, l), or (l, z) and (0, 0). */
+/* Every third thread has derivatives, a and b, which are the places behind its own; or (z, 0) and (0, l), or (l, z) and (0, 0). */
+/* clang-format off */
 #define ZERO "0f00000000"
-static const char kernels[] = ".version 6.4\n.target sm_70\n.address_size 64\n"
-#define TWICE "neg.f32 f0,l;add.f32 f1,l,l;"
-    FETCH_KERNEL("cube", TWICE "tex.grad.cube.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y,z,z}],{l,f1,f0,f0},{" ZERO ",f0,l,l};")
-        FETCH_KERNEL("acube", TWICE "tex.grad.acube.v4.f32.f32 {f0,f1,f2,f3},[d0,{r0,x,y,z}],{l,f1,f0,f0},{" ZERO ",f0,l,l};")
-            FETCH_KERNEL("plane", "tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{z," ZERO "},{" ZERO ",l};")
-                FETCH_KERNEL("line", "tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{l,z},{" ZERO "," ZERO "};")
-                    FETCH_KERNEL("layer", "tex.grad.a2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{r0,x,y,y}],{z," ZERO "},{" ZERO ",l};");
+#define GRAD(geometry, place, a, b) \
+    FETCH_KERNEL("grad_" geometry, ".reg .f32 a<3>,b<3>,u;rem.u32 r5,r2,3;setp.ne.u32 p,r5,0;@p bra done;" \
+        "ld.global.v4.f32 {a0,a1,a2,u},[d1+32];ld.global.v4.f32 {b0,b1,b2,u},[d1+64];" \
+        "tex.grad." geometry ".v4.f32.f32 {f0,f1,f2,f3},[d0," place "]," a "," b ";")
+static const char kernels[] =
+    ".version 6.4\n.target sm_70\n.address_size 64\n"
+    GRAD("1d", "{x}", "{a0}", "{b0}") GRAD("2d", "{x,y}", "{a0,a1}", "{b0,b1}") GRAD("a2d", "{r0,x,y,y}", "{a0,a1}", "{b0,b1}")
+    GRAD("3d", "{x,y,z,z}", "{a0,a1,a2,a2}", "{b0,b1,b2,b2}") GRAD("cube", "{x,y,z,z}", "{a0,a1,a2,a2}", "{b0,b1,b2,b2}")
+    GRAD("acube", "{r0,x,y,z}", "{a0,a1,a2,a2}", "{b0,b1,b2,b2}")
+    FETCH_KERNEL("plane", "tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{z," ZERO "},{" ZERO ",l};")
+    FETCH_KERNEL("line", "tex.grad.2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{x,y}],{l,z},{" ZERO "," ZERO "};")
+    FETCH_KERNEL("layer", "tex.grad.a2d.v4.f32.f32 {f0,f1,f2,f3},[d0,{r0,x,y,y}],{z," ZERO "},{" ZERO ",l};");
+/* clang-format on */
 
 static CUmodule module;
 
@@ -33,23 +40,30 @@ static float value_of(uint32_t word)
 
 /* ---- textures ---- */
 
-static CUmipmappedArray make_levels(unsigned depth, unsigned flags)
+static unsigned at_least_1(unsigned extent)
 {
-    static float texels[SIDE * SIDE * 12];
+    return extent ? extent : 1;
+}
+
+static CUmipmappedArray make_levels(unsigned height, unsigned depth, unsigned flags)
+{
+    static float texels[SIDE * SIDE * SIDE];
+    const bool is_volume = depth && !flags;
     const CUDA_ARRAY3D_DESCRIPTOR desc = {
-        .Width = SIDE, .Height = SIDE, .Depth = depth, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1, .Flags = flags};
+        .Width = SIDE, .Height = height, .Depth = depth, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1, .Flags = flags};
     CUmipmappedArray mipmap;
 
     ok(cuMipmappedArrayCreate(&mipmap, &desc, LEVELS));
     for (unsigned level = 0; level < LEVELS; level++) {
+        const unsigned rows = at_least_1(height >> level), slices = at_least_1(is_volume ? depth >> level : depth);
         CUDA_MEMCPY3D copy = {.srcMemoryType = CU_MEMORYTYPE_HOST,
                               .srcHost = texels,
                               .srcPitch = (SIDE >> level) * sizeof *texels,
-                              .srcHeight = SIDE >> level,
+                              .srcHeight = rows,
                               .dstMemoryType = CU_MEMORYTYPE_ARRAY,
                               .WidthInBytes = (SIDE >> level) * sizeof *texels,
-                              .Height = SIDE >> level,
-                              .Depth = depth ? depth : 1};
+                              .Height = rows,
+                              .Depth = slices};
 
         for (size_t i = 0; i < COUNT(texels); i++)
             texels[i] = (float)level;
@@ -81,73 +95,159 @@ static double limited(double level)
     return fmin(fmax(level, 0), LEVELS - 1);
 }
 
-/* ---- cubes ---- */
+/* ---- derivatives ---- */
 
-/* Coordinates on the face that the direction `of` points to, from 0 to 1 (Programming Guide, "Cubemap Textures"). */
-static void face_place(const double of[3], const double at[3], double out[2])
+#define N_RANDOM 300u
+
+static double random_number(uint32_t *state)
 {
-    const double ax = fabs(of[0]), ay = fabs(of[1]), az = fabs(of[2]);
-    const unsigned axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0;
-    const double major = fabs(at[axis]);
-
-    out[0] = (at[axis == 0 ? 2 : 0] / major + 1) / 2; /* but for signs */
-    out[1] = (at[axis == 1 ? 2 : 1] / major + 1) / 2;
+    *state = *state * 1664525 + 1013904223;
+    return (*state >> 8) / 16777216.0;
 }
 
-/* The length of a small step from a direction, in texels for the whole derivative. */
-static double face_length(const double from[3], const double derivative[3])
+/* The estimate of a length: weights for the components in the order of their sizes. Of this function and the next one the manual says nothing: they
+ * are what an H200 does, within 0.008. */
+static double length_of(const double v[3])
 {
-    const double small = 1e-6, to[3] = {from[0] + small * derivative[0], from[1] + small * derivative[1], from[2] + small * derivative[2]};
-    double a[2], b[2];
+    const double x = fabs(v[0]), y = fabs(v[1]), z = fabs(v[2]), most = fmax(x, fmax(y, z)), least = fmin(x, fmin(y, z));
 
-    face_place(from, from, a);
-    face_place(from, to, b);
-    return hypot(b[0] - a[0], b[1] - a[1]) / small * SIDE;
+    return most + (x + y + z - most - least) * 11 / 32 + least / 4;
 }
 
-/* As Vulkan defines it ("Cube Map Derivative Transformation"); CUDA's manual leaves it open. NVIDIA's driver (580, H200) makes the instruction of
- * fetches by four lanes and gives levels that are up to 0.2 lower and 1 higher. */
-static void cubes_have_derivatives(void **state)
+static double level_of(const double a[3], const double b[3], bool has_diagonals)
 {
-    static const double directions[][3] = {{1, 0, 0},       {-1, 0, 0},       {0, 1, 0},       {0, -1, 0},      {0, 0, 1},
-                                           {0, 0, -1},      {2, 0.5, -1},     {-3, 1, 2},      {0.3, 0.9, 0.1}, {0.4, -1, 0.6},
-                                           {0.1, 0.2, 0.7}, {0.5, 0.5, -0.9}, {10, 3.5, -2.5}, {0.1, -.03, .02}};
-    struct place places[COUNT(directions) * 4];
-    uint32_t results[COUNT(places)][4];
-    unsigned wrong = 0;
+    const double sum[3] = {a[0] + b[0], a[1] + b[1], a[2] + b[2]}, difference[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+    const double diagonal = has_diagonals ? fmax(length_of(sum), length_of(difference)) * 11 / 16 : 0;
+
+    return limited(log2(fmax(diagonal, fmax(length_of(a), length_of(b)))));
+}
+
+static void choose_place(struct place *place, uint32_t *seed, double largest)
+{
+    place->x = (float)(largest * (2 * random_number(seed) - 1));
+    place->y = (float)(largest * (2 * random_number(seed) - 1));
+    place->z = (float)(largest * (2 * random_number(seed) - 1));
+}
+
+/* One derivative of four is 0, and one is along an axis. */
+static void choose_derivatives(struct place *places, unsigned number, uint32_t *seed, double unit)
+{
+    choose_place(&places[1], seed, unit * pow(2, 6 * random_number(seed)));
+    choose_place(&places[2], seed, unit * pow(2, 6 * random_number(seed)));
+    if (number % 4 == 0)
+        places[2] = (struct place){0};
+    if (number % 4 == 1)
+        places[1].y = places[1].z = 0;
+}
+
+static void compare(const char *kernel, const struct place *place, double wanted, uint32_t result)
+{
+    const double found = value_of(result);
+
+    if (fabs(found - wanted) > TOLERANCE)
+        fail_msg("%s at %g %g %g, derivatives %g %g %g and %g %g %g: level %g, expected %g", kernel, place->x, place->y, place->z,
+                 place[1].x, place[1].y, place[1].z, place[2].x, place[2].y, place[2].z, found, wanted);
+}
+
+static void derivatives_choose_levels(void **state)
+{
+    static const struct {
+        const char *kernel;
+        unsigned height, depth, flags, dimensions;
+    } rows[] = {{"grad_1d", 0, 0, 0, 1},
+                {"grad_2d", SIDE, 0, 0, 2},
+                {"grad_2d", SIDE / 2, 0, 0, 2},
+                {"grad_a2d", SIDE, 3, CUDA_ARRAY3D_LAYERED, 2},
+                {"grad_3d", SIDE, SIDE, 0, 3}};
+    static struct place places[3 * N_RANDOM];
+    static uint32_t results[COUNT(places)][4];
+    uint32_t seed = 1;
 
     (void)state;
-    if (!on_cuttle())
-        skip();
-    for (int layered = 0; layered < 2; layered++) {
-        CUmipmappedArray mipmap =
-            layered ? make_levels(12, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED) : make_levels(6, CUDA_ARRAY3D_CUBEMAP);
+    for (size_t r = 0; r < COUNT(rows); r++) {
+        CUmipmappedArray mipmap = make_levels(rows[r].height, rows[r].depth, rows[r].flags);
         CUtexObject object = make_texture(mipmap, 0);
 
-        for (unsigned i = 0; i < COUNT(places); i++) {
-            const double *to = directions[i / 4];
-
-            places[i] = (struct place){.x = (float)to[0],
-                                       .y = (float)to[1],
-                                       .z = (float)to[2],
-                                       .level = (float)(0.01 * pow(3, i % 4) * fmax(fabs(to[0]), fmax(fabs(to[1]), fabs(to[2])))),
-                                       .layer = (int)(i & 1)};
+        for (unsigned i = 0; i < N_RANDOM; i++) {
+            choose_place(&places[3 * i], &seed, 1);
+            choose_derivatives(&places[3 * i], i, &seed, 1.0 / SIDE);
         }
-        fetch_by(module, layered ? "acube" : "cube", object, places, COUNT(places), *results);
-        for (unsigned i = 0; i < COUNT(places); i++) {
-            const double l = places[i].level, in_x[3] = {l, 2 * l, -l}, in_y[3] = {0, -l, l};
-            const double longer = fmax(face_length(directions[i / 4], in_x), face_length(directions[i / 4], in_y));
-            const double wanted = limited(log2(longer)), found = value_of(results[i][0]);
+        fetch_by(module, rows[r].kernel, object, places, COUNT(places), *results);
+        for (unsigned i = 0; i < N_RANDOM; i++) {
+            const struct place *a = &places[3 * i + 1], *b = &places[3 * i + 2];
+            const unsigned dimensions = rows[r].dimensions;
+            const double in_x[3] = {a->x * SIDE, dimensions > 1 ? a->y * rows[r].height : 0, dimensions > 2 ? a->z * SIDE : 0};
+            const double in_y[3] = {b->x * SIDE, dimensions > 1 ? b->y * rows[r].height : 0, dimensions > 2 ? b->z * SIDE : 0};
 
-            if (fabs(found - wanted) > TOLERANCE) {
-                print_error("direction %u, derivative %g: level %g, expected %g\n", i / 4, l, found, wanted);
-                wrong++;
-            }
+            compare(rows[r].kernel, &places[3 * i], level_of(in_x, in_y, true), results[3 * i][0]);
         }
         ok(cuTexObjectDestroy(object));
         ok(cuMipmappedArrayDestroy(mipmap));
     }
-    assert_int_equal(wrong, 0);
+}
+
+/* Where a direction leads: 0 to 2 for the axis of the face, and the point on the cube from -1 to 1. */
+static unsigned project(float x, float y, float z, double out[3])
+{
+    const double to[3] = {x, y, z}, ax = fabs(to[0]), ay = fabs(to[1]), az = fabs(to[2]);
+    const unsigned axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0;
+
+    for (unsigned i = 0; i < 3; i++)
+        out[i] = to[i] / fabs(to[axis]);
+    return axis;
+}
+
+/* The step to the direction behind the derivative, in texels, on the face of `at`, whose plane continues with the neighbouring face folded down. Returns
+ * whether it ends on the face; *opposite: on the one opposite, which the test leaves out. */
+static bool step(const struct place *at, const struct place *derivative, double out[3], bool *opposite)
+{
+    double p[3], q[3];
+    const unsigned face = project(at->x, at->y, at->z, p);
+    const unsigned axis = project(at->x + derivative->x, at->y + derivative->y, at->z + derivative->z, q);
+
+    if (axis == face && p[face] != q[face])
+        *opposite = true;
+    if (axis != face)
+        q[axis] = copysign(2 - p[face] * q[face], q[axis]);
+    for (unsigned i = 0; i < 3; i++)
+        out[i] = i == face ? 0 : (q[i] - p[i]) * SIDE / 2;
+    return axis == face;
+}
+
+/* The middles of the faces, and random directions. NVIDIA's driver makes the instruction of fetches by four lanes, so a derivative is a step. */
+static void cubes_have_derivatives(void **state)
+{
+    static struct place places[3 * N_RANDOM];
+    static uint32_t results[COUNT(places)][4];
+    uint32_t seed = 2;
+
+    (void)state;
+    for (int layered = 0; layered < 2; layered++) {
+        CUmipmappedArray mipmap =
+            layered ? make_levels(SIDE, 12, CUDA_ARRAY3D_CUBEMAP | CUDA_ARRAY3D_LAYERED) : make_levels(SIDE, 6, CUDA_ARRAY3D_CUBEMAP);
+        CUtexObject object = make_texture(mipmap, 0);
+
+        for (unsigned i = 0; i < N_RANDOM; i++) {
+            struct place *place = &places[3 * i];
+
+            *place = (struct place){.layer = (int)(i & 1)};
+            choose_place(place, &seed, 10);
+            if (i < 6)
+                *place = (struct place){.x = i / 2 == 0, .y = i / 2 == 1 ? 2 : 0, .z = i / 2 == 2 ? -3 : 0};
+            choose_derivatives(place, i, &seed, 2.0 / SIDE * fmax(fabs(place->x), fmax(fabs(place->y), fabs(place->z))));
+        }
+        fetch_by(module, layered ? "grad_acube" : "grad_cube", object, places, COUNT(places), *results);
+        for (unsigned i = 0; i < N_RANDOM; i++) {
+            double in_x[3], in_y[3];
+            bool opposite = false, ends_on_face = step(&places[3 * i], &places[3 * i + 1], in_x, &opposite);
+
+            ends_on_face = step(&places[3 * i], &places[3 * i + 2], in_y, &opposite) && ends_on_face;
+            if (!opposite)
+                compare(layered ? "grad_acube" : "grad_cube", &places[3 * i], level_of(in_x, in_y, ends_on_face), results[3 * i][0]);
+        }
+        ok(cuTexObjectDestroy(object));
+        ok(cuMipmappedArrayDestroy(mipmap));
+    }
 }
 
 /* ---- anisotropy ---- */
@@ -164,7 +264,7 @@ static void anisotropy_lowers_the_level(void **state)
         {0, 8, 1, 3},  {1, 8, 1, 3},   {16, 8, 1, 0},  {4, 8, 1, 1},   {16, 1, 8, 0},      {16, 8, 8, 3}, {2, 16, 4, 3},
         {8, 32, 4, 2}, {16, 32, 0, 1}, {99, 32, 0, 1}, {16, 12, 4, 2}, {16, 10, 4, 1.737}, {16, 0, 0, 0}, {16, 64, 2, 2},
     };
-    CUmipmappedArray plane = make_levels(0, 0), layers = make_levels(2, CUDA_ARRAY3D_LAYERED);
+    CUmipmappedArray plane = make_levels(SIDE, 0, 0), layers = make_levels(SIDE, 2, CUDA_ARRAY3D_LAYERED);
 
     (void)state;
     if (!on_cuttle()) /* NVIDIA's GPUs choose in their own way */
@@ -242,6 +342,7 @@ static int set_up(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(derivatives_choose_levels),
         cmocka_unit_test(cubes_have_derivatives),
         cmocka_unit_test(anisotropy_lowers_the_level),
         cmocka_unit_test(anisotropy_takes_places_along_the_derivative),

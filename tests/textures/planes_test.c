@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays of several planes (NV12 and others): descriptors, planes, copies and textures of planes, and what the whole array refuses. The same holds on
- * NVIDIA's driver (asked on an H200). */
+/* Arrays for video: several planes (NV12 and others), whose descriptors, planes, copies and textures of planes are tested, and what the whole array
+ * refuses; and words of four bytes (YUY2 and others). The same holds on NVIDIA's driver (asked on an H200). */
 #include "texture_kernels.h"
 
 #include <stdbool.h>
@@ -130,12 +130,51 @@ static void descriptors_are_checked(void **state)
     ok(cuArrayDestroy(array));
 }
 
+/* Words of four bytes, whatever they contain. */
+static void words_are_for_surfaces(void **state)
+{
+    static const struct {
+        CUarray_format format;
+        unsigned channels;
+    } words[] = {{CU_AD_FORMAT_YUY2, 4}, {CU_AD_FORMAT_Y210, 2}, {CU_AD_FORMAT_Y216, 2}, {CU_AD_FORMAT_AYUV, 4}, {CU_AD_FORMAT_Y410, 1}};
+    static const unsigned char row[4 * WIDTH + 4];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(words); i++) {
+        CUDA_ARRAY3D_DESCRIPTOR desc = {WIDTH, HEIGHT, 0, words[i].format, words[i].channels, VIDEO}, found;
+        CUDA_RESOURCE_DESC resource;
+        CUsurfObject surface;
+        CUtexObject object;
+        CUarray array;
+
+        for (unsigned flags = 0; flags <= CUDA_ARRAY3D_SURFACE_LDST; flags += CUDA_ARRAY3D_SURFACE_LDST) {
+            desc.Flags = VIDEO | flags;
+            ok(cuArray3DCreate(&array, &desc));
+            resource = of_array(array);
+            ok(cuArray3DGetDescriptor(&found, array));
+            assert_memory_equal(&found, &desc, sizeof desc);
+            ok(copy_to_row(array, row, 4 * WIDTH));
+            gives(CUDA_ERROR_INVALID_VALUE, copy_to_row(array, row, 4 * WIDTH + 4));
+            gives(CUDA_ERROR_INVALID_VALUE, cuTexObjectCreate(&object, &resource, &point, NULL));
+            ok(cuSurfObjectCreate(&surface, &resource));
+            ok(cuSurfObjectDestroy(surface));
+            ok(cuArrayDestroy(array));
+        }
+        desc.Flags = CUDA_ARRAY3D_SURFACE_LDST;
+        gives(CUDA_ERROR_INVALID_VALUE, cuArray3DCreate(&array, &desc));
+        desc.Flags = VIDEO;
+        desc.NumChannels = words[i].channels % 4 + 1; /* another one */
+        gives(CUDA_ERROR_INVALID_VALUE, cuArray3DCreate(&array, &desc));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planes_are_arrays),
         cmocka_unit_test(the_whole_array_is_refused),
         cmocka_unit_test(descriptors_are_checked),
+        cmocka_unit_test(words_are_for_surfaces),
     };
 
     return cmocka_run_group_tests_name("planes", tests, textures_set_up, textures_tear_down);

@@ -76,17 +76,17 @@ static CUresult check_extent(const struct ct_image_limits *limits, const struct 
 static const struct format {
     const char *name;
     CUarray_format format;
-    uint32_t channel_bytes, packed_bytes; /* of a channel, or of the texel; both 0: not supported */
+    uint32_t channel_bytes, packed_bytes; /* of a channel, or of the texel */
     unsigned channels;                    /* 0: any of 1, 2, 4 */
-    bool has_blocks, is_srgb;
+    bool has_blocks, is_srgb, is_video;
     enum ct_block_format block;
     struct ct_array_planes planes;
 } formats[] = {
 #define FORMAT(name, channel_bytes, channels) {#name, CU_AD_FORMAT_##name, channel_bytes, 0, channels, .planes = {0}},
 #define PACKED(name, texel_bytes, channels) {#name, CU_AD_FORMAT_##name, 0, texel_bytes, channels, .planes = {0}},
-#define BLOCKS(name, block, channels, is_srgb) {#name, CU_AD_FORMAT_##name, 0, 0, channels, true, is_srgb, CT_BLOCK_##block, {0}},
+#define BLOCKS(name, block, channels, is_srgb) {#name, CU_AD_FORMAT_##name, 0, 0, channels, true, is_srgb, false, CT_BLOCK_##block, {0}},
 #define PLANAR(name, plane, n, channels, x, y) {#name, CU_AD_FORMAT_##name, 1, 0, 3, .planes = {n, channels, x, y, CU_AD_FORMAT_##plane}},
-#define REFUSED(name) {#name, CU_AD_FORMAT_##name, 0, 0, 0, .planes = {0}},
+#define VIDEO(name, channel_bytes, channels) {#name, CU_AD_FORMAT_##name, channel_bytes, 0, channels, .is_video = true, .planes = {0}},
 #include "array_formats.def"
 };
 
@@ -137,8 +137,6 @@ static CUresult check_format(CUarray_format wanted, unsigned channels, const str
 
     if (!format)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "format 0x%x does not exist", (unsigned)wanted);
-    if (!format->channel_bytes && !format->packed_bytes && !format->has_blocks)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "arrays of CU_AD_FORMAT_%s are not supported", format->name);
     if (!has_channels(format, channels))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "arrays with %u channels of format 0x%x do not exist", channels, (unsigned)wanted);
     *out = format;
@@ -166,6 +164,16 @@ static CUresult check_planes(const struct kind *kind, const CUDA_ARRAY3D_DESCRIP
         return ct_fail(CUDA_ERROR_INVALID_VALUE,
                        "an array of %zu x %zu x %zu texels of format 0x%x, which has several planes, with %u levels and flags 0x%x",
                        desc->Width, desc->Height, desc->Depth, (unsigned)desc->Format, levels, desc->Flags);
+    return CUDA_SUCCESS;
+}
+
+/* As in NVIDIA's driver (asked on an H200), where there are no arrays of CU_AD_FORMAT_Y416 at all. */
+static CUresult check_video(const struct kind *kind, const CUDA_ARRAY3D_DESCRIPTOR *desc, const struct format *format, unsigned levels)
+{
+    if ((desc->Flags & ~(unsigned)CUDA_ARRAY3D_SURFACE_LDST) != CUDA_ARRAY3D_VIDEO_ENCODE_DECODE || !kind->has_height || kind->has_depth ||
+        levels > 1)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an array of %zu x %zu x %zu elements of CU_AD_FORMAT_%s, with %u levels and flags 0x%x",
+                       desc->Width, desc->Height, desc->Depth, format->name, levels, desc->Flags);
     return CUDA_SUCCESS;
 }
 
@@ -221,6 +229,7 @@ CUresult ct_array_check(const struct ct_device_info *info, const CUDA_ARRAY3D_DE
                        desc->Depth, desc->Flags);
     if ((r = check_format(desc->Format, desc->NumChannels, &format)) != CUDA_SUCCESS ||
         (format->has_blocks && (r = check_blocks(kind, desc)) != CUDA_SUCCESS) ||
+        (format->is_video && (r = check_video(kind, desc, format, levels)) != CUDA_SUCCESS) ||
         (format->planes.n && (r = check_planes(kind, desc, &format->planes, levels, origin)) != CUDA_SUCCESS) ||
         (r = check_flags(kind, desc, origin)) != CUDA_SUCCESS || (r = check_late_flags(info, kind, desc, origin)) != CUDA_SUCCESS ||
         (r = check_extent(&info->images, kind, desc)) != CUDA_SUCCESS)

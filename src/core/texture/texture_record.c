@@ -21,9 +21,10 @@
 static const struct format {
     CUarray_format format;
     enum ptx2spv_texel texel;
-    bool normalized;
+    bool normalized, is_for_surfaces;
 } formats[] = {
-#define FORMAT(name, texel, normalized) {CU_AD_FORMAT_##name, PTX2SPV_TEXEL_##texel, normalized},
+#define FORMAT(name, texel, normalized) {CU_AD_FORMAT_##name, PTX2SPV_TEXEL_##texel, normalized, false},
+#define SURFACE(name, texel) {CU_AD_FORMAT_##name, PTX2SPV_TEXEL_##texel, false, true},
 #include "texture_formats.def"
 };
 
@@ -43,10 +44,10 @@ static bool is_float(uint32_t texel)
     return texel == PTX2SPV_TEXEL_F16 || texel == PTX2SPV_TEXEL_F32;
 }
 
-static CUresult set_format(CUarray_format wanted, unsigned channels, struct ptx2spv_texture *out)
+static CUresult set_format(CUarray_format wanted, unsigned channels, enum ct_mirror_use use, struct ptx2spv_texture *out)
 {
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
-        if (formats[i].format != wanted)
+        if (formats[i].format != wanted || (formats[i].is_for_surfaces && use != CT_MIRROR_WRITE))
             continue;
         if ((channels != 1 && channels != 2 && channels != 4) || (formats[i].texel == PTX2SPV_TEXEL_U10 && channels != 4))
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "texels of %u channels", channels);
@@ -74,7 +75,7 @@ static CUresult set_linear(struct ct_context *context, const CUDA_RESOURCE_DESC 
 {
     const size_t bytes = resource->res.linear.sizeInBytes;
     const size_t most = (size_t)ct_device_limit(context->device, CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH);
-    CUresult r = set_format(resource->res.linear.format, resource->res.linear.numChannels, out);
+    CUresult r = set_format(resource->res.linear.format, resource->res.linear.numChannels, CT_MIRROR_READ, out);
 
     if (r != CUDA_SUCCESS || (r = check_address(context, resource->res.linear.devPtr)) != CUDA_SUCCESS)
         return r;
@@ -97,7 +98,7 @@ static CUresult set_pitched(struct ct_context *context, const CUDA_RESOURCE_DESC
 {
     const size_t width = resource->res.pitch2D.width, height = resource->res.pitch2D.height, pitch = resource->res.pitch2D.pitchInBytes;
     const struct ct_device *device = context->device;
-    CUresult r = set_format(resource->res.pitch2D.format, resource->res.pitch2D.numChannels, out);
+    CUresult r = set_format(resource->res.pitch2D.format, resource->res.pitch2D.numChannels, CT_MIRROR_READ, out);
 
     if (r != CUDA_SUCCESS || (r = check_address(context, resource->res.pitch2D.devPtr)) != CUDA_SUCCESS)
         return r;
@@ -172,7 +173,7 @@ static CUresult set_levels(struct ct_context *context, const struct ct_array *le
                            struct ptx2spv_texture *out)
 {
     const CUDA_ARRAY3D_DESCRIPTOR *desc = &levels->desc;
-    CUresult r = set_format(desc->Format, desc->NumChannels, out);
+    CUresult r = set_format(desc->Format, desc->NumChannels, use, out);
 
     if (r != CUDA_SUCCESS)
         return r;

@@ -9,6 +9,7 @@
 #include "core/copy/copy.h"
 #include "core/copy/memset.h"
 #include "core/memory/memory.h"
+#include "srgb.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@
 #define TABLE_ALIGN 256
 #define RECORDS_MAX (PTX2SPV_TEXTURE_CHUNKS * PTX2SPV_TEXTURE_CHUNK_RECORDS)
 #define NO_SLOT UINT32_MAX
-#define DIRECTORY_BYTES (PTX2SPV_IMAGE_SCALES_OFFSET + (uint64_t)PTX2SPV_IMAGE_DESCRIPTORS * PTX2SPV_IMAGE_SCALE_BYTES)
+#define DIRECTORY_BYTES (PTX2SPV_SRGB_OFFSET + PTX2SPV_SRGB_VALUES * sizeof(float))
 #define CHUNK_BYTES ((uint64_t)PTX2SPV_TEXTURE_CHUNK_RECORDS * sizeof(struct ptx2spv_texture))
 
 enum slot_state { SLOT_FREE, SLOT_OWNED /* by a thread that creates or destroys the object */, SLOT_LIVE };
@@ -72,6 +73,7 @@ static CUresult alloc_zeros(struct ct_context *context, uint64_t size_bytes, uin
 static CUresult create(struct ct_context *context, struct ct_texture_table **out)
 {
     struct ct_texture_table *table = calloc(1, sizeof *table);
+    float linear[PTX2SPV_SRGB_VALUES];
     CUresult r;
 
     if (!table)
@@ -79,6 +81,9 @@ static CUresult create(struct ct_context *context, struct ct_texture_table **out
     ct_mutex_init(&table->lock, CT_RANK_TEXTURES);
     table->first_free = NO_SLOT;
     r = alloc_zeros(context, DIRECTORY_BYTES, &table->directory);
+    ct_srgb_get_linear(linear);
+    if (r == CUDA_SUCCESS)
+        r = ct_copy_to_device(context, table->directory + PTX2SPV_SRGB_OFFSET, linear, sizeof linear);
     if (r == CUDA_SUCCESS)
         *out = table;
     else

@@ -39,16 +39,25 @@ INLINE u64 read64(u64 address)
 #define LEVEL32(level, member) read32((level) + offsetof(struct ptx2spv_texture_level, member))
 #define LEVEL64(level, member) read64((level) + offsetof(struct ptx2spv_texture_level, member))
 
+/* 0 until the host has stored it. */
+INLINE u64 directory()
+{
+    u64 address;
+
+    asm("ld.global.nc.u64 %0, [__cuttle_textures];" : "=l"(address));
+    return address;
+}
+
 /* Where the record of a handle would be; 0 if no handle is like this one. */
 INLINE u64 record_of(u64 handle)
 {
     const u32 number = (u32)handle - 1;
-    u64 directory, chunk;
+    const u64 chunks = directory();
+    u64 chunk;
 
-    asm("ld.global.nc.u64 %0, [__cuttle_textures];" : "=l"(directory));
-    if (!directory || !(handle >> 32) || number >= PTX2SPV_TEXTURE_CHUNKS * PTX2SPV_TEXTURE_CHUNK_RECORDS)
+    if (!chunks || !(handle >> 32) || number >= PTX2SPV_TEXTURE_CHUNKS * PTX2SPV_TEXTURE_CHUNK_RECORDS)
         return 0;
-    chunk = read64(directory + 8 * (number / PTX2SPV_TEXTURE_CHUNK_RECORDS));
+    chunk = read64(chunks + 8 * (number / PTX2SPV_TEXTURE_CHUNK_RECORDS));
     return chunk ? chunk + (u64)sizeof(struct ptx2spv_texture) * (number % PTX2SPV_TEXTURE_CHUNK_RECORDS) : 0;
 }
 
@@ -289,29 +298,14 @@ INLINE struct words convert(struct words w, float one)
     return w;
 }
 
-INLINE u32 linear_of_srgb(u32 value)
-{
-    const float x = (float)(int)value * (1.0f / 255.0f);
-    float power;
-
-    asm("lg2.approx.f32 %0, %1;" : "=f"(power) : "f"((x + 0.055f) * (1.0f / 1.055f)));
-    power *= 2.4f;
-    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(power));
-    return word_of(x <= 0.04045f ? x * (1.0f / 12.92f) : power);
-}
-
-/* A texel of sRGB colours, whose fourth channel is linear. */
+/* A texel of 8-bit sRGB colours, whose fourth channel is linear. */
 INLINE struct words decode(struct words w)
 {
-#pragma clang loop unroll(disable)
-    for (u32 c = 0; c < 3; c++) {
-        const u32 value = linear_of_srgb(c == 0 ? w.v[0] : c == 1 ? w.v[1] : w.v[2]);
+    const u64 linear = directory() + PTX2SPV_SRGB_OFFSET;
 
-        w.v[0] = c == 0 ? value : w.v[0];
-        w.v[1] = c == 1 ? value : w.v[1];
-        w.v[2] = c == 2 ? value : w.v[2];
-    }
-    w.v[3] = word_of((float)(int)w.v[3] * (1.0f / 255.0f));
+#pragma unroll
+    for (u32 c = 0; c < 4; c++)
+        w.v[c] = c == 3 ? fraction(w.v[c], 8) : read32(linear + 4 * w.v[c]);
     return w;
 }
 
@@ -505,8 +499,27 @@ INLINE struct words sample_lod(u64 handle, enum geometry geometry, struct coordi
     return sample_levels(record, geometry, at, lod);
 }
 
-/* The square of the length of a derivative, in texels of the first level. */
-INLINE float footprint(u64 record, enum geometry geometry, struct coordinates d)
+/* ---- derivatives ---- */
+
+/* Measured on an H200 (tests/textures/derivatives_test.c): a length is estimated by weights for its components in the order of their sizes, and the
+ * footprint is the longest of the derivatives and of 11/16 of their sum and of their difference. */
+INLINE float length_of(struct coordinates d)
+{
+    const float ax = __builtin_fabsf(d.x), ay = __builtin_fabsf(d.y), az = __builtin_fabsf(d.z);
+    const float larger = __builtin_fmaxf(ax, ay), smaller = __builtin_fminf(ax, ay), rest = __builtin_fminf(larger, az);
+
+    return __builtin_fmaxf(larger, az) + 0.34375f * __builtin_fmaxf(smaller, rest) + 0.25f * __builtin_fminf(smaller, rest);
+}
+
+INLINE float longest_diagonal(struct coordinates a, struct coordinates b)
+{
+    const struct coordinates sum = {a.x + b.x, a.y + b.y, a.z + b.z}, difference = {a.x - b.x, a.y - b.y, a.z - b.z};
+
+    return 0.6875f * __builtin_fmaxf(length_of(sum), length_of(difference));
+}
+
+/* In texels of the first level. */
+INLINE struct coordinates scaled_derivative(u64 record, enum geometry geometry, struct coordinates d)
 {
     const u64 level = level_of(record, 0);
 
@@ -515,19 +528,44 @@ INLINE float footprint(u64 record, enum geometry geometry, struct coordinates d)
         d.y *= (float)LEVEL32(level, height);
         d.z *= (float)LEVEL32(level, depth);
     }
-    return d.x * d.x + d.y * d.y + d.z * d.z;
+    return d;
 }
 
-/* Derivatives of a direction become those of the coordinates on its face: of (s / |major| + 1) / 2, and the same with t. */
-INLINE struct coordinates face_derivative(struct coordinates at, struct coordinates d)
+INLINE u32 axis_of(struct coordinates to)
 {
-    const float ax = __builtin_fabsf(at.x), ay = __builtin_fabsf(at.y), az = __builtin_fabsf(at.z);
-    const u32 axis = az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0; /* as in find_face; the signs of s and t do not matter */
-    const float unit = reciprocal(axis == 0 ? ax : axis == 1 ? ay : az), major = axis == 0 ? at.x : axis == 1 ? at.y : at.z;
-    const float s = axis == 0 ? at.z : at.x, t = axis == 1 ? at.z : at.y, ds = axis == 0 ? d.z : d.x, dt = axis == 1 ? d.z : d.y;
-    const float d_axis = axis == 0 ? d.x : axis == 1 ? d.y : d.z, d_major = major < 0.0f ? -d_axis : d_axis;
+    const float ax = __builtin_fabsf(to.x), ay = __builtin_fabsf(to.y), az = __builtin_fabsf(to.z);
 
-    return {0.5f * unit * (ds - s * unit * d_major), 0.5f * unit * (dt - t * unit * d_major)};
+    return az >= ax && az >= ay ? 2 : ay >= ax ? 1 : 0; /* as find_face */
+}
+
+INLINE float along(struct coordinates to, u32 axis)
+{
+    return axis == 0 ? to.x : axis == 1 ? to.y : to.z;
+}
+
+/* Where a direction leads, as coordinates from -1 to 1 on the face of the direction `middle`, which continues onto its neighbours. Their signs and
+ * order do not matter. */
+INLINE struct coordinates unfold(struct coordinates middle, struct coordinates to)
+{
+    const u32 face = axis_of(middle), axis = axis_of(to), s_axis = face == 0 ? 1 : 0, t_axis = face == 2 ? 1 : 2;
+    const float unit = reciprocal(__builtin_fabsf(along(to, axis))), towards = along(to, face) * unit;
+    const float beyond = 2.0f - (along(middle, face) < 0.0f ? -towards : towards);
+    const float s = along(to, s_axis) * unit, t = along(to, t_axis) * unit;
+
+    return {axis == s_axis ? __builtin_copysignf(beyond, s) : s, axis == t_axis ? __builtin_copysignf(beyond, t) : t};
+}
+
+INLINE struct coordinates moved(struct coordinates at, struct coordinates d)
+{
+    return {at.x + d.x, at.y + d.y, at.z + d.z};
+}
+
+/* The derivative of a direction becomes one on the face: the step to the direction behind it, in coordinates from 0 to 1. */
+INLINE struct coordinates face_step(struct coordinates at, struct coordinates d)
+{
+    const struct coordinates from = unfold(at, at), to = unfold(at, moved(at, d));
+
+    return {0.5f * (to.x - from.x), 0.5f * (to.y - from.y)};
 }
 
 INLINE float power_of_2(float x)
@@ -546,8 +584,8 @@ INLINE float log_of(float x)
     return y;
 }
 
-/* The number of places to sample along the longer derivative (Vulkan, "Texel Anisotropic Filtering"). The arguments are the squares of the lengths
- * of the two derivatives. */
+/* The number of places to sample along the longer derivative (Vulkan, "Texel Anisotropic Filtering"). The arguments are the lengths of the two
+ * derivatives. */
 INLINE u32 count_places(u64 record, float longer, float shorter)
 {
     const u32 most = MEMBER32(record, max_anisotropy);
@@ -555,7 +593,7 @@ INLINE u32 count_places(u64 record, float longer, float shorter)
 
     if (most < 2 || !(MEMBER32(record, flags) & PTX2SPV_TEXTURE_LINEAR) || !(longer > shorter))
         return 1;
-    n = __builtin_ceilf(power_of_2(0.5f * (log_of(longer) - log_of(shorter))) - 0x1p-8f); /* which may be a little too large */
+    n = __builtin_ceilf(power_of_2(log_of(longer) - log_of(shorter)) - 0x1p-8f); /* which may be a little too large */
     return n < 16.0f && (u32)n < most ? (u32)n : most < 16 ? most : 16;
 }
 
@@ -590,12 +628,18 @@ INLINE struct words sample_grad(u64 handle, enum geometry geometry, struct coord
 
     if (!record)
         return {{0, 0, 0, 0}};
+    bool is_one_face = true;
+
     if (geometry == CUBE) {
-        dx = face_derivative(at, dx);
-        dy = face_derivative(at, dy);
+        const u32 face = axis_of(at);
+
+        is_one_face = face == axis_of(moved(at, dx)) && face == axis_of(moved(at, dy));
+        dx = face_step(at, dx);
+        dy = face_step(at, dy);
     }
-    const float along_x = footprint(record, geometry, dx), along_y = footprint(record, geometry, dy);
-    const float longer = __builtin_fmaxf(along_x, along_y), lod = 0.5f * log_of(longer);
+    const struct coordinates x = scaled_derivative(record, geometry, dx), y = scaled_derivative(record, geometry, dy);
+    const float along_x = length_of(x), along_y = length_of(y), longer = __builtin_fmaxf(along_x, along_y);
+    const float lod = log_of(is_one_face ? __builtin_fmaxf(longer, longest_diagonal(x, y)) : longer);
 
     if (geometry != PLANE)
         return sample_levels(record, geometry, at, lod);
@@ -1027,8 +1071,5 @@ FUNCTION struct words __cuttle_tex_face(float x, float y, float z)
 /* The reciprocals of the extents of the image of a descriptor, which coordinates in texels are multiplied by. */
 FUNCTION struct words __cuttle_tex_scale(u32 descriptor)
 {
-    u64 directory;
-
-    asm("ld.global.nc.u64 %0, [__cuttle_textures];" : "=l"(directory));
-    return read_words(directory + PTX2SPV_IMAGE_SCALES_OFFSET + (u64)PTX2SPV_IMAGE_SCALE_BYTES * descriptor);
+    return read_words(directory() + PTX2SPV_IMAGE_SCALES_OFFSET + (u64)PTX2SPV_IMAGE_SCALE_BYTES * descriptor);
 }

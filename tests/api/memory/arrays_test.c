@@ -367,12 +367,6 @@ static void sparse_and_deferred_arrays_follow_their_attributes(void **state)
             gives(CUDA_ERROR_NOT_SUPPORTED, cuMipmappedArrayCreate(&mipmap, &desc, 2));
         }
     }
-    if (on_cuttle()) { /* pairs of texels that share words */
-        CUDA_ARRAY3D_DESCRIPTOR desc = {64, 64, 0, CU_AD_FORMAT_YUY2, 4, CUDA_ARRAY3D_VIDEO_ENCODE_DECODE};
-        CUarray array;
-
-        gives(CUDA_ERROR_NOT_SUPPORTED, cuArray3DCreate(&array, &desc));
-    }
 }
 
 /* ---- memory ---- */
