@@ -139,7 +139,8 @@ CUresult CUDAAPI cuTexRefSetAddress2D_v2(CUtexref hTexRef, const CUDA_ARRAY_DESC
     return cuTexRefSetAddress2D_v3(hTexRef, desc, dptr, Pitch);
 }
 
-/* The format of linear memory that is bound later. INVALID_VALUE: NumPackedComponents is not 1, 2 or 4. */
+/* The format of linear memory that is bound (as in NVIDIA's driver, asked on an H200), or that will be. Rows keep their number of texels. That of an array
+ * does not change. INVALID_VALUE: NumPackedComponents is not 1, 2 or 4, or what is bound cannot have the format. */
 CUresult CUDAAPI cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int NumPackedComponents)
 {
     struct ct_reference_settings settings;
@@ -151,6 +152,13 @@ CUresult CUDAAPI cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int Num
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "texels of %d channels", NumPackedComponents);
     settings.format = fmt;
     settings.channels = NumPackedComponents;
+    if (settings.has_resource && settings.resource.resType == CU_RESOURCE_TYPE_LINEAR) {
+        settings.resource.res.linear.format = fmt;
+        settings.resource.res.linear.numChannels = (unsigned)NumPackedComponents;
+    } else if (settings.has_resource && settings.resource.resType == CU_RESOURCE_TYPE_PITCH2D) {
+        settings.resource.res.pitch2D.format = fmt;
+        settings.resource.res.pitch2D.numChannels = (unsigned)NumPackedComponents;
+    }
     return set(hTexRef, &settings);
 }
 

@@ -139,6 +139,28 @@ static void test_linear_memory(void **state)
     fetches("line", 100, 1, TEXELS);
 }
 
+/* The format may come after the address, and may change. */
+static void test_formats_of_bound_memory(void **state)
+{
+    const CUDA_ARRAY_DESCRIPTOR desc = {.Width = 8, .Height = 4, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+    float got[TEXELS];
+
+    (void)state;
+    ok(cuTexRefSetFormat(tex, CU_AD_FORMAT_FLOAT, 1));
+    ok(cuTexRefSetAddress(NULL, tex, in, BYTES));
+    for (int channels = 4; channels; channels /= 2) {
+        ok(cuTexRefSetFormat(tex, CU_AD_FORMAT_FLOAT, channels));
+        fetches("line", 100, (float)channels, TEXELS / (unsigned)channels);
+    }
+    ok(cuTexRefSetAddress2D(tex, &desc, in, 64));
+    ok(cuTexRefSetFormat(tex, CU_AD_FORMAT_FLOAT, 2));
+    launch("plane");
+    ok(cuMemcpyDtoH(got, out, BYTES));
+    for (int i = 0; i < 8; i++)
+        assert_true(got[i] == 100 + 2 * (float)i);
+    ok(cuTexRefSetFormat(tex, CU_AD_FORMAT_FLOAT, 1));
+}
+
 static void test_rows_of_linear_memory(void **state)
 {
     const CUDA_ARRAY_DESCRIPTOR desc = {.Width = 8, .Height = 4, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
@@ -451,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_nothing_bound_reads_zeros),
         cmocka_unit_test(test_linear_memory),
+        cmocka_unit_test(test_formats_of_bound_memory),
         cmocka_unit_test(test_rows_of_linear_memory),
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_a_change_leaves_earlier_launches_alone),
