@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/base/progress.h"
+#include "core/base/thread.h"
 #include "core/command/command.h"
 #include "core/device/device.h"
 
@@ -270,7 +271,8 @@ static CUresult trace_observe_compilations(ct_compilation_observer observer)
     return CUDA_SUCCESS;
 }
 
-static const struct ct_trace_table trace_table = {sizeof trace_table, trace_record_before_next, trace_observe_compilations};
+static const struct ct_trace_table trace_table = {sizeof trace_table, trace_record_before_next, trace_observe_compilations,
+                                                  ct_thread_call_for};
 
 static const struct {
     unsigned char id[16];

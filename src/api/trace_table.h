@@ -20,6 +20,8 @@ struct ct_trace_table {
     CUresult (*record_before_next)(CUevent event);
     /* The function is called after each compilation, until another one takes its place; NULL: none. */
     CUresult (*observe_compilations)(ct_compilation_observer observer);
+    /* This thread's calls count as those of the code at the address, until NULL is given: what some functions do depends on the library that calls. */
+    void (*call_for)(const void *caller);
 };
 
 #endif

@@ -6,12 +6,10 @@
 #include "launch.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* A number from 1 to 255. */
@@ -47,63 +45,30 @@ static bool set_path(const char *variable, const char *path)
 
 static bool set_environment(const struct tool_arguments *arguments, const char *tally)
 {
+    static const struct {
+        unsigned option;
+        const char *variable, *value; /* NULL: what is given is a path */
+    } rows[] = {
+        {CUTTLE_CHECK_JSON, "CUTTLE_CHECK_JSON", "1"},
+        {CUTTLE_CHECK_RACES, "CUTTLE_CHECK_RACES", "1"},
+        {CUTTLE_CHECK_NO_LEAKS, "CUTTLE_CHECK_LEAKS", "0"},
+        {CUTTLE_CHECK_LOG, "CUTTLE_CHECK_OUTPUT", NULL},
+        {CUTTLE_CHECK_SUPPRESSIONS, "CUTTLE_CHECK_SUPPRESSIONS", NULL},
+    };
     const char *const *values = arguments->values;
     bool ok = setenv("CUTTLE_CHECK", "1", 1) == 0 && setenv("CUTTLE_CHECK_TALLY", tally, 1) == 0;
 
     if (values[CUTTLE_CHECK_KERNEL])
         ok = ok && setenv("CUTTLE_CHECK_KERNEL", values[CUTTLE_CHECK_KERNEL], 1) == 0;
-    if (values[CUTTLE_CHECK_JSON])
-        ok = ok && setenv("CUTTLE_CHECK_JSON", "1", 1) == 0;
-    if (values[CUTTLE_CHECK_RACES])
-        ok = ok && setenv("CUTTLE_CHECK_RACES", "1", 1) == 0;
-    if (values[CUTTLE_CHECK_NO_LEAKS])
-        ok = ok && setenv("CUTTLE_CHECK_LEAKS", "0", 1) == 0;
-    if (values[CUTTLE_CHECK_LOG])
-        ok = ok && set_path("CUTTLE_CHECK_OUTPUT", values[CUTTLE_CHECK_LOG]);
-    if (values[CUTTLE_CHECK_SUPPRESSIONS])
-        ok = ok && set_path("CUTTLE_CHECK_SUPPRESSIONS", values[CUTTLE_CHECK_SUPPRESSIONS]);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *value = values[rows[i].option];
+
+        if (value)
+            ok = ok && (rows[i].value ? setenv(rows[i].variable, rows[i].value, 1) == 0 : set_path(rows[i].variable, value));
+    }
     if (!ok)
         fprintf(stderr, "cuttle check: no memory for the environment\n");
     return ok;
-}
-
-/* Creates the file to which the library adds; false after a message. */
-static bool make_tally(char *path, size_t size)
-{
-    const char *folder = getenv("TMPDIR");
-    int file;
-
-    if (snprintf(path, size, "%s/cuttle-check-XXXXXX", folder && *folder ? folder : "/tmp") < (int)size && (file = mkstemp(path)) >= 0) {
-        close(file);
-        return true;
-    }
-    fprintf(stderr, "cuttle check: no temporary file: %s\n", strerror(errno));
-    return false;
-}
-
-/* Signals of the terminal reach the program, too: it decides what they mean. */
-static int wait_for(pid_t child)
-{
-    int status;
-
-    signal(SIGINT, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
-    while (waitpid(child, &status, 0) < 0)
-        if (errno != EINTR)
-            return RUN_FAILED;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static int run(const struct tool_arguments *arguments)
-{
-    const pid_t child = fork();
-
-    if (child == 0)
-        _exit(tool_execute("check", arguments->operands));
-    if (child > 0)
-        return wait_for(child);
-    fprintf(stderr, "cuttle check: cannot start a process: %s\n", strerror(errno));
-    return RUN_FAILED;
 }
 
 int verb_check(const struct tool_arguments *arguments)
@@ -118,9 +83,13 @@ int verb_check(const struct tool_arguments *arguments)
         return tool_wrong_usage(arguments, "--error-exitcode is a number from 1 to 255, not ", values[CUTTLE_CHECK_EXITCODE]);
     if (values[CUTTLE_CHECK_SUPPRESSIONS] && access(values[CUTTLE_CHECK_SUPPRESSIONS], R_OK) != 0)
         return tool_wrong_usage(arguments, "no such file: ", values[CUTTLE_CHECK_SUPPRESSIONS]);
-    if (!tool_launch_environment(method, NULL) || !make_tally(path, sizeof path))
+    if (!tool_launch_environment(method, NULL))
         return RUN_FAILED;
-    status = set_environment(arguments, path) ? run(arguments) : RUN_FAILED;
+    if (!tool_temporary_file("cuttle-check", path)) {
+        fprintf(stderr, "cuttle check: no temporary file: %s\n", strerror(errno));
+        return RUN_FAILED;
+    }
+    status = set_environment(arguments, path) ? tool_run("cuttle check", arguments->operands) : RUN_FAILED;
     if (reported && stat(path, &tally) == 0 && tally.st_size > 0)
         status = reported;
     unlink(path);

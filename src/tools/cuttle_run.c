@@ -42,5 +42,5 @@ int verb_run(const struct tool_arguments *arguments)
         return run_traced(arguments, method);
     if (!tool_launch_environment(method, NULL))
         return RUN_FAILED;
-    return tool_execute("run", command);
+    return tool_execute("cuttle run", command);
 }

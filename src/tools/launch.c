@@ -7,10 +7,12 @@
 #include "tools/trace/record.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 /* Puts a value before those of a variable that is a list, unless it is the first one already. */
@@ -78,8 +80,50 @@ int tool_execute(const char *verb, char *const *command)
 
     execvp(command[0], command);
     error = errno;
-    fprintf(stderr, "cuttle %s: %s: %s\n", verb, command[0], strerror(error));
+    fprintf(stderr, "%s: %s: %s\n", verb, command[0], strerror(error));
     return error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE;
+}
+
+int tool_run(const char *verb, char *const *command)
+{
+    const struct sigaction ignored = {.sa_handler = SIG_IGN};
+    struct sigaction interrupt, quit;
+    pid_t child, ended;
+    int status = 0;
+
+    fflush(NULL);
+    child = fork();
+    if (child == 0)
+        _exit(tool_execute(verb, command));
+    if (child < 0) {
+        fprintf(stderr, "%s: cannot start a process: %s\n", verb, strerror(errno));
+        return RUN_FAILED;
+    }
+    sigaction(SIGINT, &ignored, &interrupt);
+    sigaction(SIGQUIT, &ignored, &quit);
+    do
+        ended = waitpid(child, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGQUIT, &quit, NULL);
+    if (ended < 0)
+        return RUN_FAILED;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+bool tool_temporary_file(const char *prefix, char out[PATH_MAX])
+{
+    const char *folder = getenv("TMPDIR");
+    int file;
+
+    if (snprintf(out, PATH_MAX, "%s/%s-XXXXXX", folder && *folder ? folder : "/tmp", prefix) >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    if ((file = mkstemp(out)) < 0)
+        return false;
+    close(file);
+    return true;
 }
 
 static bool is_program(const char *path)

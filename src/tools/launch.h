@@ -23,8 +23,13 @@ struct tool_launch_tracing {
 /* Changes the environment of this process, for programs that it starts. `tracing` is NULL if calls are not traced. False, with a message: there is no
  * library, or no memory. */
 bool tool_launch_environment(enum tool_launch_method method, const struct tool_launch_tracing *tracing);
-/* Replaces this process by a program. Returns, after a message of that verb, only if that fails: the exit status. */
+/* Replaces this process by a program. Returns, after a message of that verb (with `cuttle` before it), only if that fails: the exit status. */
 int tool_execute(const char *verb, char *const *command);
+/* Starts a program and waits for it. Signals of the terminal (Ctrl-C) are for the program, which decides what they mean. Returns its exit status, or 128
+ * and the number of the signal that ended it; or RUN_FAILED after a message. */
+int tool_run(const char *verb, char *const *command);
+/* Creates an empty file in the folder for temporary ones. False, with errno, if it cannot. */
+bool tool_temporary_file(const char *prefix, char out[PATH_MAX]);
 /* The file that execvp would start. False: there is none. */
 bool tool_find_program(const char *name, char out[PATH_MAX]);
 

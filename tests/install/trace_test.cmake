@@ -117,6 +117,12 @@ file(READ ${WORK}/empty/cuttle-trace.json text)
 get_json(events "${text}" traceEvents)
 check_equal("no calls" "${status} ${events}" "0 []")
 
+# A program that changes its folder, with a relative path of the trace.
+execute_process(COMMAND ${CUTTLE} trace --output moved.json -- sh -c "cd / && exec ${WORK}/traced longer" WORKING_DIRECTORY ${WORK}/empty
+                RESULT_VARIABLE status)
+check_equal("a program that changes its folder" "${status}" "0")
+count(1 "\"name\": \"cuCtxSynchronize\"" ${WORK}/empty/moved.json)
+
 # Another libcuda.so.1. It ends the process in cuInit, whose call therefore does not return.
 set(status_traced 2) # its child process ends with 77
 set(status_opens 77)

@@ -8,7 +8,7 @@
 #include <signal.h>
 
 static _Thread_local bool in_host_function, compiles_ahead;
-static _Thread_local const void *caller;
+static _Thread_local const void *caller, *traced_caller;
 
 static int start(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
@@ -58,9 +58,14 @@ void ct_thread_set_caller(const void *address)
     caller = address;
 }
 
+void ct_thread_call_for(const void *address)
+{
+    traced_caller = address;
+}
+
 const void *ct_thread_caller(void)
 {
-    return caller;
+    return traced_caller ? traced_caller : caller;
 }
 
 void ct_thread_set_compiles_ahead(void)

@@ -18,6 +18,8 @@ bool ct_thread_is_in_host_function(void);
 /* An address in the code that made the calling thread's last call of a function that asks for it (src/api/exports.c). Not the return address of the
  * function that implements the call: that is in this library where the compiler makes no tail call of it. */
 void ct_thread_set_caller(const void *address);
+/* The address that ct_thread_caller returns instead, until NULL is given: the library that traces calls is not who made them. */
+void ct_thread_call_for(const void *address);
 const void *ct_thread_caller(void);
 
 /* Whether the calling thread compiles kernels before the application launches them (compile_ahead.h). A failure there is not an error of the

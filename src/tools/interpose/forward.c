@@ -256,7 +256,9 @@ static void end(struct forward_call *call, CUresult result, struct span *span)
         CUresult result_;                                                                                                                  \
                                                                                                                                            \
         begin(&call_, &span_);                                                                                                             \
+        spans_call_for(__builtin_return_address(0));                                                                                       \
         result_ = DRIVER(symbol_) args;                                                                                                    \
+        spans_call_for(NULL);                                                                                                              \
         end(&call_, result_, &span_);                                                                                                      \
         return result_;                                                                                                                    \
     }

@@ -61,6 +61,9 @@ static struct {
     atomic_bool is_exit_registered; /* relaxed: it guards nothing else */
 } spans = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Whether this thread makes calls of our own: a driver may report a failure of them to a callback of the program, which then calls. */
+static _Thread_local bool is_inside;
+
 /* ---- captures ---- */
 
 static void count_captures(const struct forward_call *call, CUresult result)
@@ -213,7 +216,7 @@ static void give_event_locked(struct context *context, CUevent event)
 
 /* ---- spans ---- */
 
-/* Writes the record of complete work. */
+/* Writes the record of complete work, or counts it. */
 static void write_span(struct context *context, const struct pending *work)
 {
     struct trace_record *record;
@@ -221,8 +224,10 @@ static void write_span(struct context *context, const struct pending *work)
     double begin_ns;
 
     if (DRIVER(cuEventElapsedTime)(&begin_ms, context->base, work->span.before) != CUDA_SUCCESS ||
-        DRIVER(cuEventElapsedTime)(&duration_ms, work->span.before, work->span.after) != CUDA_SUCCESS)
+        DRIVER(cuEventElapsedTime)(&duration_ms, work->span.before, work->span.after) != CUDA_SUCCESS) {
+        recorder_count_unmeasured();
         return;
+    }
     begin_ns = context->base_ns + (double)begin_ms * 1e6;
     record = recorder_open(TRACE_SPAN, 0);
     if (!record)
@@ -274,7 +279,9 @@ static void harvest_locked(struct context *context)
         if (result == CUDA_SUCCESS) {
             write_span(context, work);
             release_events_locked(context, work);
-        } /* else the context has failed, and the events are of no use */
+        } else {
+            recorder_count_unmeasured(); /* the context has failed, and the events are of no use */
+        }
         *at = work->next;
         context->n_pending--;
         free(work);
@@ -333,7 +340,9 @@ static void finish_contexts(const struct forward_call *call)
 
 static void finish_at_exit(void)
 {
+    is_inside = true;
     finish_contexts(NULL);
+    is_inside = false;
 }
 
 /* ---- the calls ---- */
@@ -357,10 +366,16 @@ void spans_start(void)
     CUuuid id;
 
     memcpy(id.bytes, CT_TRACE_TABLE_ID, sizeof id.bytes);
-    if (DRIVER(cuGetExportTable)(&table, &id) == CUDA_SUCCESS)
-        spans.cuttle = table;
+    if (DRIVER(cuGetExportTable)(&table, &id) == CUDA_SUCCESS && ((const struct ct_trace_table *)table)->size_bytes >= sizeof *spans.cuttle)
+        spans.cuttle = table; /* not that of an older version */
     if (spans.cuttle)
         spans.cuttle->observe_compilations(observe_compilation);
+}
+
+void spans_call_for(const void *caller)
+{
+    if (spans.cuttle)
+        spans.cuttle->call_for(caller);
 }
 
 /* Takes events and lets the first be recorded. */
@@ -422,9 +437,6 @@ static bool close_span(const struct forward_call *call, CUresult result, const s
     return context && work;
 }
 
-/* Whether this thread is in one of the functions below: a driver may report a failure of our own calls to a callback of the program, which then calls. */
-static _Thread_local bool is_inside;
-
 void spans_begin(const struct forward_call *call, struct span *span)
 {
     CUstreamCaptureMode mode;
@@ -458,7 +470,7 @@ void spans_end(const struct forward_call *call, CUresult result, struct span *sp
     is_relaxed = relax(&mode);
     if (span->is_open && close_span(call, result, span) && span->work.kind == TRACE_WORK_KERNEL)
         kernels_record_facts(call, span->work.device);
-    if (call->plan->waits)
+    if (call->plan->waits && result == CUDA_SUCCESS) /* after a failure all events would fail, and each failure would be reported */
         harvest_all();
     restore(is_relaxed, mode);
     is_inside = false;

@@ -16,6 +16,8 @@ struct span {
 
 /* When the driver has been opened. */
 void spans_start(void);
+/* The driver's calls that this thread makes are for the code at that address, until NULL is given. */
+void spans_call_for(const void *caller);
 /* Before a call. */
 void spans_begin(const struct forward_call *call, struct span *span);
 /* After it. */

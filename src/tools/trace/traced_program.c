@@ -87,7 +87,6 @@ int traced_program(const struct traced_program *program)
 {
     const struct traced_outputs *outputs = &program->outputs;
     const bool is_profiled = outputs->text || outputs->html || outputs->is_text_on_stderr;
-    const char *temporary = getenv("TMPDIR");
     char folder[PATH_MAX], path[PATH_MAX];
     struct traced_run run = {
         .verb = program->verb, .command = program->command, .driver = program->driver, .folder = folder, .method = program->method};
@@ -97,9 +96,8 @@ int traced_program(const struct traced_program *program)
 
     if (!check_outputs(program))
         return RUN_FAILED;
-    snprintf(path, sizeof path, "%s/cuttle-profile-XXXXXX", temporary && *temporary ? temporary : "/tmp");
-    if (!outputs->trace && close(mkstemp(path)) != 0) {
-        fprintf(stderr, "%s: %s: %s\n", program->verb, path, strerror(errno));
+    if (!outputs->trace && !tool_temporary_file("cuttle-profile", path)) {
+        fprintf(stderr, "%s: no temporary file: %s\n", program->verb, strerror(errno));
         return RUN_FAILED;
     }
     if (outputs->trace)

@@ -8,10 +8,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* Finds the driver to call. False, with a message: there is none. */
@@ -51,59 +49,39 @@ static void remove_folder(const char *folder)
     rmdir(folder);
 }
 
-/* In the child process. */
-static void execute(const struct traced_run *run, const struct tool_launch_tracing *tracing)
+/* Creates a folder in `parent` for the records. Its path is absolute, since the program may change its own folder. */
+static bool make_folder(const char *parent, char out[PATH_MAX])
 {
-    int error;
+    char absolute[PATH_MAX];
 
-    if (!tool_launch_environment(run->method, tracing))
-        _exit(RUN_FAILED);
-    execvp(run->command[0], run->command);
-    error = errno;
-    fprintf(stderr, "%s: %s: %s\n", run->verb, run->command[0], strerror(error));
-    _exit(error == ENOENT ? RUN_NOT_FOUND : RUN_NOT_EXECUTABLE);
-}
-
-/* Runs the program and waits for it. Signals of the terminal (Ctrl-C) are for the program; when it has ended, its trace is written. */
-static int execute_and_wait(const struct traced_run *run, const struct tool_launch_tracing *tracing)
-{
-    const struct sigaction ignored = {.sa_handler = SIG_IGN};
-    struct sigaction interrupt, quit;
-    int status = 0;
-    pid_t child, ended;
-
-    fflush(NULL);
-    child = fork();
-    if (child == 0)
-        execute(run, tracing);
-    if (child < 0) {
-        fprintf(stderr, "%s: %s\n", run->verb, strerror(errno));
-        return RUN_FAILED;
+    if (!realpath(parent, absolute))
+        return false;
+    if (snprintf(out, PATH_MAX, "%s/cuttle-trace-XXXXXX", absolute) >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return false;
     }
-    sigaction(SIGINT, &ignored, &interrupt);
-    sigaction(SIGQUIT, &ignored, &quit);
-    do
-        ended = waitpid(child, &status, 0);
-    while (ended < 0 && errno == EINTR);
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGQUIT, &quit, NULL);
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return mkdtemp(out);
 }
 
 int traced_run(const struct traced_run *run, FILE *to, bool *is_written)
 {
     char driver[PATH_MAX], folder[PATH_MAX];
+    const struct tool_launch_tracing tracing = {.folder = folder, .driver = run->driver ? driver : NULL};
     struct records records;
     int status;
 
     *is_written = false;
     if (!find_driver(run, driver))
         return RUN_FAILED;
-    if (snprintf(folder, sizeof folder, "%s/cuttle-trace-XXXXXX", run->folder) >= (int)sizeof folder || !mkdtemp(folder)) {
+    if (!make_folder(run->folder, folder)) {
         fprintf(stderr, "%s: %s: %s\n", run->verb, run->folder, strerror(errno));
         return RUN_FAILED;
     }
-    status = execute_and_wait(run, &(struct tool_launch_tracing){.folder = folder, .driver = run->driver ? driver : NULL});
+    if (!tool_launch_environment(run->method, &tracing)) {
+        remove_folder(folder);
+        return RUN_FAILED;
+    }
+    status = tool_run(run->verb, run->command);
     *is_written = records_read(folder, &records);
     if (!chrome_write(&records, driver, to)) {
         fprintf(stderr, "%s: no memory for the trace\n", run->verb);
