@@ -171,14 +171,12 @@ static int32_t function_attribute(CUfunction function, CUfunction_attribute attr
     return DRIVER(cuFuncGetAttribute)(&value, attribute, function) == CUDA_SUCCESS ? value : -1;
 }
 
-void kernels_record_facts(const struct forward_call *call, unsigned device)
+void kernels_record_facts(const struct forward_call *call)
 {
     const CUfunction handle = *(CUfunction *)call->values[call->plan->kernel_parameter].address;
     const struct kernel_shape shape = shape_of(call);
-    struct trace_kernel_facts facts = {.function = (uint64_t)(uintptr_t)handle,
-                                       .block_threads = shape.block_threads,
-                                       .dynamic_shared_bytes = shape.dynamic_shared_bytes,
-                                       .device = device};
+    struct trace_kernel_facts facts = {
+        .function = (uint64_t)(uintptr_t)handle, .block_threads = shape.block_threads, .dynamic_shared_bytes = shape.dynamic_shared_bytes};
     CUfunction function = handle;
     struct trace_record *record;
     bool is_library_kernel;
@@ -190,7 +188,6 @@ void kernels_record_facts(const struct forward_call *call, unsigned device)
     facts.registers = function_attribute(function, CU_FUNC_ATTRIBUTE_NUM_REGS);
     facts.static_shared_bytes = function_attribute(function, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
     facts.local_bytes = function_attribute(function, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES);
-    facts.max_threads = function_attribute(function, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
     facts.blocks_per_multiprocessor = DRIVER(cuOccupancyMaxActiveBlocksPerMultiprocessor)(&blocks, function, (int)shape.block_threads,
                                                                                           shape.dynamic_shared_bytes) == CUDA_SUCCESS
                                           ? blocks

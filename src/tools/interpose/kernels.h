@@ -36,7 +36,7 @@ bool kernels_find(const struct forward_call *call, struct kernel *out);
 void kernels_record(struct trace_record *record, const struct forward_call *call, const struct kernel *kernel);
 
 /* Records, the first time that a kernel is launched in a shape, what the driver says of it. The launch has succeeded. */
-void kernels_record_facts(const struct forward_call *call, unsigned device);
+void kernels_record_facts(const struct forward_call *call);
 void kernels_after_fork(void);
 
 #endif

@@ -110,7 +110,6 @@ static void record_device(unsigned ordinal)
 {
     char name[256] = "";
     const struct trace_device_facts facts = {
-        .multiprocessors = device_attribute((CUdevice)ordinal, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
         .threads_per_multiprocessor = device_attribute((CUdevice)ordinal, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR),
         .registers_per_multiprocessor = device_attribute((CUdevice)ordinal, CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR),
         .shared_bytes_per_multiprocessor = device_attribute((CUdevice)ordinal, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
@@ -469,7 +468,7 @@ void spans_end(const struct forward_call *call, CUresult result, struct span *sp
     is_inside = true;
     is_relaxed = relax(&mode);
     if (span->is_open && close_span(call, result, span) && span->work.kind == TRACE_WORK_KERNEL)
-        kernels_record_facts(call, span->work.device);
+        kernels_record_facts(call);
     if (call->plan->waits && result == CUDA_SUCCESS) /* after a failure all events would fail, and each failure would be reported */
         harvest_all();
     restore(is_relaxed, mode);

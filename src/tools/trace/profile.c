@@ -122,7 +122,6 @@ static struct profile_row *find_row(struct profile *profile, enum profile_sectio
                                 .shared_bytes = -1,
                                 .local_bytes = -1,
                                 .occupancy = -1,
-                                .blocks_per_multiprocessor = -1,
                                 .block_threads = -1};
     HASH_ADD_KEYPTR(hh, profile->rows, row->key, (unsigned)length, row);
     profile->n_rows++;
@@ -144,7 +143,6 @@ static void add_facts(struct profile_row *row, const struct json_value *args)
     row->shared_bytes = json_member_number(args, "sharedBytes", row->shared_bytes);
     row->local_bytes = json_member_number(args, "localBytes", row->local_bytes);
     row->occupancy = json_member_number(args, "occupancy", row->occupancy);
-    row->blocks_per_multiprocessor = json_member_number(args, "blocksPerMultiprocessor", row->blocks_per_multiprocessor);
     if (json_member(args, "blockDimX"))
         row->block_threads =
             json_member_number(args, "blockDimX", 1) * json_member_number(args, "blockDimY", 1) * json_member_number(args, "blockDimZ", 1);
@@ -196,10 +194,9 @@ static bool take_event(void *user, const struct json_value *event)
     }
     row = find_row(profile, section, is_on_device ? (uint64_t)json_member_number(event, "pid", 0) : 0, name);
     track = find_track(profile, event);
-    grown = GROW(profile->events, profile->n_events);
     if (section == PROFILE_CALLS && loads_code(name) && !(loading = find_row(profile, PROFILE_COMPILATIONS, 0, name)))
         return false;
-    if (!row || track < 0 || !grown)
+    if (!row || track < 0 || !(grown = GROW(profile->events, profile->n_events)))
         return false;
     add_time(row, us);
     add_facts(row, args);
@@ -207,7 +204,7 @@ static bool take_event(void *user, const struct json_value *event)
     if (loading)
         add_time(loading, us);
     profile->events = grown;
-    profile->events[profile->n_events++] = (struct profile_event){(unsigned)track, section, begin_us, us, row};
+    profile->events[profile->n_events++] = (struct profile_event){(unsigned)track, begin_us, us, row};
     if (begin_us + us > profile->end_us)
         profile->end_us = begin_us + us;
     return true;

@@ -28,7 +28,7 @@ struct profile_row {
     double total_us, min_us, max_us;
     double bytes;
     /* of kernels, the last launch; negative: unknown */
-    double registers, shared_bytes, local_bytes, occupancy, blocks_per_multiprocessor, block_threads;
+    double registers, shared_bytes, local_bytes, occupancy, block_threads;
     char occupancy_limit[24];
 };
 
@@ -38,8 +38,7 @@ struct profile_track {
 };
 
 struct profile_event {
-    unsigned track;    /* index */
-    unsigned category; /* enum profile_section */
+    unsigned track; /* index */
     double begin_us, duration_us;
     const struct profile_row *row;
 };
@@ -79,6 +78,6 @@ void profile_format_bytes(double bytes, char out[24]);
 
 /* profile_text.c, profile_html.c */
 void profile_write_text(const struct profile *profile, FILE *to);
-void profile_write_html(const struct profile *profile, const char *title, FILE *to);
+void profile_write_html(const struct profile *profile, FILE *to);
 
 #endif

@@ -155,7 +155,7 @@ static void write_data(const struct profile *profile, FILE *to)
 
         json_array(&json, NULL);
         json_number(&json, NULL, event->track);
-        json_number(&json, NULL, event->category);
+        json_number(&json, NULL, event->row->section);
         json_decimal(&json, NULL, event->begin_us, 3);
         json_decimal(&json, NULL, event->duration_us, 3);
         json_number(&json, NULL, event->row->index);
@@ -172,13 +172,10 @@ static void write_data(const struct profile *profile, FILE *to)
     free(text);
 }
 
-void profile_write_html(const struct profile *profile, const char *title, FILE *to)
+void profile_write_html(const struct profile *profile, FILE *to)
 {
     for (const char *at = page; *at;) {
-        if (!strncmp(at, "@TITLE@", 7)) {
-            write_escaped(title, to);
-            at += 7;
-        } else if (!strncmp(at, "@TABLES@", 8)) {
+        if (!strncmp(at, "@TABLES@", 8)) {
             if (profile->n_events > EVENTS_MAX)
                 fprintf(to, "<p class=\"note\">The time line shows the %d longest of %zu events.</p>\n", EVENTS_MAX, profile->n_events);
             write_tables(profile, to);

@@ -99,13 +99,12 @@ struct trace_work {
 struct trace_kernel_facts {
     uint64_t function;
     uint32_t block_threads, dynamic_shared_bytes;
-    int32_t registers, static_shared_bytes, local_bytes, max_threads, blocks_per_multiprocessor;
-    uint32_t device;
+    int32_t registers, static_shared_bytes, local_bytes, blocks_per_multiprocessor;
 };
 
 struct trace_device_facts {
-    int32_t multiprocessors, threads_per_multiprocessor, registers_per_multiprocessor, shared_bytes_per_multiprocessor,
-        blocks_per_multiprocessor, warp_lanes;
+    int32_t threads_per_multiprocessor, registers_per_multiprocessor, shared_bytes_per_multiprocessor, blocks_per_multiprocessor,
+        warp_lanes;
 };
 
 #endif

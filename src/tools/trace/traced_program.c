@@ -46,7 +46,7 @@ static bool write_profile(const char *verb, const char *path, const struct profi
     if (!file)
         return false;
     if (is_html)
-        profile_write_html(profile, "Profile", file);
+        profile_write_html(profile, file);
     else
         profile_write_text(profile, file);
     return close_output(verb, path, file);
