@@ -357,7 +357,23 @@ static uint64_t combined(CUtensorMapDataType type, const char *operation, uint64
     return is_less == !strcmp(operation, "min") ? old : value;
 }
 
-/* operation: NULL for a store */
+/* An H200 also ends kernels that store to a box which begins before the tensor, and it stores whole units of 16 bytes, so it changes what follows a row that
+ * ends within one. The manuals do not say so. */
+static bool can_store_at(const int *at, uint32_t rank)
+{
+    bool is_before = false;
+
+    for (uint32_t i = 0; i < rank; i++)
+        is_before |= at[i] < 0;
+    return on_cuttle() || !is_before;
+}
+
+static bool can_store(const struct tensor_case *c)
+{
+    return can_run(c) && can_store_at(c->at, c->rank) && (on_cuttle() || c->sizes[0] * c->bytes % 16 == 0);
+}
+
+/* operation: NULL for a store. Does nothing where the device cannot carry it out. */
 static void check_put(const struct tensor_case *c, const char *operation)
 {
     char text[sizeof put_text + 200], words[16];
@@ -367,6 +383,8 @@ static void check_put(const struct tensor_case *c, const char *operation)
     int at[MAX_RANK];
     void *params[] = {&map, &in, &bytes, at};
 
+    if (!can_store(c))
+        return;
     memcpy(at, c->at, sizeof at);
     fill(tensor, sizeof tensor, 7);
     fill(box, sizeof box, 77);
@@ -403,16 +421,15 @@ static void test_stores(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (can_run(&cases[i]))
-            check_put(&cases[i], NULL);
+        check_put(&cases[i], NULL);
 }
 
 static void test_reductions(void **state)
 {
     static const char *const operations[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
-    static const struct tensor_case words = {U32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}};
+    static const struct tensor_case words = {U32, 2, {32, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}};
     static const struct tensor_case integers = {S32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(NONE), ZERO, {-3, 2}};
-    static const struct tensor_case aligned = {S32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(NONE), ZERO, {-4, 2}};
+    static const struct tensor_case aligned = {S32, 2, {32, 17}, {144}, {16, 8}, {1, 1}, S(NONE), ZERO, {20, 2}};
     static const struct tensor_case wide = {U64, 2, {9, 17}, {80}, {8, 8}, {1, 1}, S(NONE), ZERO, {5, -2}};
 
     (void)state;
@@ -420,19 +437,21 @@ static void test_reductions(void **state)
         const bool counts = operations[i][2] == 'c'; /* inc, dec */
 
         check_put(&words, operations[i]);
-        if (!counts && i < 3)
-            check_put(can_run(&integers) ? &integers : &aligned, operations[i]);
-        if (!counts && can_run(&wide))
+        if (i < 3) {
+            check_put(&integers, operations[i]);
+            check_put(&aligned, operations[i]);
+        }
+        if (!counts)
             check_put(&wide, operations[i]);
     }
 }
 
 static void test_reductions_of_floats(void **state)
 {
-    static const struct tensor_case f16 = {F16, 2, {33, 17}, {80}, {16, 8}, {1, 1}, S(32B), ZERO, {24, 12}};
-    static const struct tensor_case bf16 = {BF16, 2, {33, 17}, {80}, {16, 8}, {1, 1}, S(NONE), ZERO, {-8, 3}};
-    static const struct tensor_case f32 = {F32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}};
-    static const struct tensor_case f64 = {F64, 2, {9, 17}, {80}, {8, 8}, {1, 1}, S(NONE), ZERO, {6, -2}};
+    static const struct tensor_case f16 = {F16, 2, {32, 17}, {80}, {16, 8}, {1, 1}, S(32B), ZERO, {24, 12}};
+    static const struct tensor_case bf16 = {BF16, 2, {32, 17}, {80}, {16, 8}, {1, 1}, S(NONE), ZERO, {24, 3}};
+    static const struct tensor_case f32 = {F32, 2, {32, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}};
+    static const struct tensor_case f64 = {F64, 2, {8, 17}, {80}, {8, 8}, {1, 1}, S(NONE), ZERO, {6, 12}};
     static const char *const operations[] = {"add", "min", "max"};
 
     (void)state;
@@ -462,6 +481,8 @@ static const struct image_case images[] = {
     {4, {8, 6, 5, 3}, {-1, -1}, {-1, -1}, 8, 40, {1, 1, 1, 1}, {0, 2, 1, 0}, {2, 1}},
     {4, {8, 6, 5, 3}, {0, -1}, {0, -2}, 8, 30, {1, 2, 1, 1}, {0, 0, -1, 1}, {0, 2}},
     {5, {4, 4, 3, 3, 2}, {-1, 0, -1}, {-1, 0, 0}, 4, 50, {1, 1, 1, 1, 1}, {0, -1, 0, -1, 0}, {1, 0, 1}},
+    {3, {8, 10, 3}, {0}, {0}, 8, 12, {1, 1, 1}, {0, 2, 0}, {0}},
+    {4, {8, 6, 5, 3}, {0, 0}, {0, 0}, 8, 40, {1, 1, 1, 1}, {0, 1, 1, 0}, {0, 0}},
 };
 
 /* The element of channel `ch` at a position in the image, or 0. The elements have 32 bits and no padding. */
@@ -595,6 +616,8 @@ static void test_stored_images(void **state)
         int at[MAX_RANK];
         void *params[] = {&map, &in, &bytes, at};
 
+        if (!can_store_at(c->at, c->rank) || (!on_cuttle() && (c->lower[0] || c->upper[0]))) /* where an H200 ends kernels, too */
+            continue;
         memcpy(at, c->at, sizeof at);
         fill(tensor, sizeof tensor, (uint32_t)i);
         fill(box, sizeof box, (uint32_t)i + 50);
@@ -677,7 +700,7 @@ static void test_errors(void **state)
 
 static void test_replaced_address(void **state)
 {
-    const struct tensor_case *c = &cases[1];
+    const struct tensor_case *c = &cases[0];
     CUdeviceptr first, second, out;
     char text[sizeof load_text + 200];
     CUtensorMap map;
@@ -694,12 +717,13 @@ static void test_replaced_address(void **state)
     out = allocate(tensor, SHARED_BYTES);
     map = map_of(c, first);
     assert_int_equal(cuTensorMapReplaceAddress(&map, (void *)(second + 8)), CUDA_ERROR_INVALID_VALUE);
-    assert_int_equal(cuTensorMapReplaceAddress(NULL, (void *)second), CUDA_ERROR_INVALID_VALUE);
+    if (on_cuttle()) /* NVIDIA's driver dereferences it */
+        assert_int_equal(cuTensorMapReplaceAddress(NULL, (void *)second), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuTensorMapReplaceAddress(&map, (void *)second), CUDA_SUCCESS);
     snprintf(text, sizeof text, load_text, c->rank, "", coordinate_lists[c->rank], "");
     launch(text, params);
     assert_int_equal(cuMemcpyDtoH(found, out, bytes), CUDA_SUCCESS);
-    check_loaded(1);
+    check_loaded(0);
     assert_int_equal(cuMemFree(first), CUDA_SUCCESS);
     assert_int_equal(cuMemFree(second), CUDA_SUCCESS);
     assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
