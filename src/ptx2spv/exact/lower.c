@@ -14,11 +14,6 @@ static const ct_lower_fn lowerings[CT_OP_COUNT] = {
 #include "lower.def"
 };
 
-void ct_lower_lacks(struct ct_lower *l, const char *what)
-{
-    ct_error(l->fn->compilation, l->insn->where, PTX2SPV_TARGET_LACKS, "%s: the device lacks %s", ct_op_infos[l->insn->op].name, what);
-}
-
 /* A constant or an argument that is not subnormal, or a copy or select of such values. */
 static bool is_known_flushed(const struct ct_lower *l, const struct ct_insn *insn)
 {

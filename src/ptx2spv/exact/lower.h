@@ -2,7 +2,7 @@
 /* The interface between lower.c, which iterates over the instructions, and the files that each handle one kind of operation (lower_*.c). */
 #ifndef PTX2SPV_LOWER_H
 #define PTX2SPV_LOWER_H
-/* Parts: lower_approximate.c, lower_convert.c, lower_divide.c, lower_divide32.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_round.c,
+/* Parts: lower_approximate.c, lower_convert.c, lower_divide.c, lower_divide32.c, lower_fused32.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_round.c,
  * lower_subroutine.c. */
 
 #include "ptx2spv/ir/builder.h"
@@ -19,9 +19,6 @@ struct ct_lower {
 typedef ct_value (*ct_lower_fn)(struct ct_lower *l);
 #define LOWER(operation, handler) ct_value ct_lower_##handler(struct ct_lower *l);
 #include "lower.def"
-
-/* Reports that the target lacks a feature that the instruction needs. */
-void ct_lower_lacks(struct ct_lower *l, const char *what);
 
 /* ---- lower_subroutine.c ---- */
 /* The result of the call of a subroutine that does what the instruction does; none if it is too short for one. */
@@ -101,6 +98,9 @@ ct_value ct_lower_driver_inverse64(struct ct_lower *l, ct_value b);
 /* ---- lower_divide32.c: the same for f32 without 64-bit floats ---- */
 ct_value ct_lower_integer_quotient32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b);
 ct_value ct_lower_integer_root32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a);
+/* ---- lower_fused32.c: a * b + c, likewise; the second one of bf16 operands widened to f32, whose result is bf16 ---- */
+ct_value ct_lower_integer_fused32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c);
+ct_value ct_lower_integer_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_value c);
 /* ---- lower_approximate.c: within the error bounds of the ISA ---- */
 ct_value ct_lower_approximation(struct ct_lower *l, enum ptx_type type, const ct_value *operands);
 /* ---- lower_fma64.c ---- */

@@ -198,12 +198,12 @@ static bool is_long(enum ptx_type type)
     return ptx_type_bits(type) == 64;
 }
 
-/* 64-bit integers to f32 or f64 with directed rounding: the nearest float is converted back to an integer and compared with x. The
+/* Integers to floats of fewer bits with directed rounding: the nearest float is converted back to an integer and compared with x. The
  * nearest float is beyond every integer of the type only at the upper end of the range. */
-static ct_value directed_from_long(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x)
+static ct_value directed_from_integer(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, enum ptx_rounding rounding, ct_value x)
 {
     const ct_value nearest = ct_converted(at, CT_OP_ITOF, from, to, x);
-    const ct_value limit = ct_float_const(at, to, power_of_two(64u - ptx_type_is_signed(from)));
+    const ct_value limit = ct_float_const(at, to, power_of_two(ptx_type_bits(from) - ptx_type_is_signed(from)));
     const ct_value is_beyond = ct_fcmp(at, to, PTX_GE, nearest, limit);
     const ct_value back = ct_converted(at, CT_OP_FTOI, to, from, ct_select(at, is_beyond, ct_const_like(at, nearest, 0), nearest));
     const ct_value is_less = ct_icmp(at, from, PTX_LT, x, back), is_greater = ct_icmp(at, from, PTX_GT, x, back);
@@ -222,20 +222,21 @@ static ct_value integer_to_half(struct ct_lower *l, enum ptx_type from, enum ptx
     return packed(l, PTX_F32, PTX_F16, rounding, ct_converted(at, CT_OP_ITOF, PTX_S32, PTX_F32, ct_low32(at, x)));
 }
 
-/* 32-bit integers are exact in f64; 64-bit integers are rounded to odd on the way to bf16 (which has 8 bits). */
+/* 32-bit integers are exact in f64, others are rounded to odd on the way to bf16 (which has 8 bits): truncated, and the last bit is set if that lost
+ * anything. */
 static ct_value integer_to_bf16(struct ct_lower *l, enum ptx_type from, enum ptx_rounding rounding, ct_value x)
 {
     struct ct_cursor *at = &l->at;
-    const ct_value truncated =
-        is_long(from) ? directed_from_long(at, from, PTX_F64, PTX_RZ, x) : ct_converted(at, CT_OP_ITOF, from, PTX_F64, x);
-    ct_value sticky;
+    const enum ptx_type working = l->fn->target->float64 ? PTX_F64 : PTX_F32;
+    ct_value truncated, back, loses;
 
-    if (!is_long(from))
-        return packed(l, PTX_F64, PTX_BF16, rounding, truncated);
-    /* truncation keeps 53 bits; the low bits of x that it may have discarded are below the rounding bit of bf16 */
-    sticky = ct_not(at, ct_equals(at, ct_and_imm(at, x, 0x7ff), 0));
-    return packed(l, PTX_F64, PTX_BF16, rounding,
-                  ct_or(at, truncated, ct_zext64(at, ct_select(at, sticky, ct_const32(at, 1), ct_const32(at, 0)))));
+    if (!is_long(from) && working == PTX_F64)
+        return packed(l, working, PTX_BF16, rounding, ct_converted(at, CT_OP_ITOF, from, working, x));
+    truncated = directed_from_integer(at, from, working, PTX_RZ, x);
+    back = ct_converted(at, CT_OP_FTOI, working, from, truncated);
+    loses = ct_icmp(at, from, PTX_NE, back, x);
+    return packed(l, working, PTX_BF16, rounding,
+                  ct_or(at, truncated, ct_select(at, loses, ct_const_like(at, truncated, 1), ct_const_like(at, truncated, 0))));
 }
 
 static ct_value integer_to_float(struct ct_lower *l)
@@ -256,8 +257,8 @@ static ct_value integer_to_float(struct ct_lower *l)
         result = integer_to_bf16(l, from, rounding, x);
     else if (ct_rounds_to_nearest(rounding) || (to == PTX_F64 && !is_long(from)))
         result = ct_converted(at, CT_OP_ITOF, from, to, x);
-    else if (is_long(from))
-        result = directed_from_long(at, from, to, rounding, x);
+    else if (is_long(from) || !l->fn->target->float64)
+        result = directed_from_integer(at, from, to, rounding, x);
     else
         result = packed(l, PTX_F64, to, rounding, ct_converted(at, CT_OP_ITOF, from, PTX_F64, x));
     return l->insn->sat ? ct_float_saturated(at, to, result) : result;

@@ -4,11 +4,8 @@
  * The driver's quotient or root of the significands, which may be some ulps off (Vulkan allows 2.5 for a quotient, 4.5 for a root), is
  * converted to an integer of 25 bits and corrected by its remainder, in 32-bit integers that wrap around: the remainder itself is small. What is
  * left of it tells whether the integer is exact. The rounding, too, is by integers, so nothing depends on how the driver treats subnormals. */
-#include "lower.h"
+#include "round32.h"
 
-enum { FRACTION_BITS = 23, BIAS = 127, GREATEST_EXPONENT = 255 };
-#define SIGN UINT32_C(0x80000000)
-#define INFINITE UINT32_C(0x7f800000)
 #define NOT_A_NUMBER UINT32_C(0x7fffffff)
 
 static ct_value to_float(struct ct_cursor *at, enum ptx_type from, ct_value x)
@@ -26,11 +23,6 @@ static ct_value product(struct ct_cursor *at, ct_value a, ct_value b)
     return ct_op2(at, CT_OP_MUL, PTX_U32, a, b);
 }
 
-static ct_value shifted(struct ct_cursor *at, enum ct_op op, ct_value x, ct_value amount)
-{
-    return ct_op2(at, op, PTX_U32, x, amount);
-}
-
 /* The remainder divided by the denominator, by the driver, rounded down: one too many or too few where the quotient is close to an integer. A
  * conversion truncates, so what is negative would be up to two too many. */
 static ct_value correction(struct ct_cursor *at, ct_value remainder, ct_value denominator)
@@ -40,92 +32,11 @@ static ct_value correction(struct ct_cursor *at, ct_value remainder, ct_value de
     return ct_add(at, to_integer(at, quotient), ct_sar_imm(at, remainder, 31));
 }
 
-static ct_value one_if(struct ct_cursor *at, ct_value condition)
-{
-    return ct_select(at, condition, ct_const32(at, 1), ct_const32(at, 0));
-}
-
-/* A positive number: fraction * 2^(exponent - BIAS - FRACTION_BITS), the fraction of 24 bits with the upper one set. */
-struct parts {
-    ct_value fraction, exponent;
-};
-
-/* Subnormals are converted from integers. */
-static struct parts parts_of(struct ct_cursor *at, ct_value magnitude)
-{
-    const ct_value is_subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, magnitude, UINT64_C(1) << FRACTION_BITS);
-    const ct_value bits = ct_select(at, is_subnormal, to_float(at, PTX_U32, magnitude), magnitude);
-    const ct_value moved = ct_select(at, is_subnormal, ct_const32(at, BIAS + FRACTION_BITS - 1), ct_const32(at, 0));
-
-    return (struct parts){
-        .fraction = ct_or_imm(at, ct_and_imm(at, bits, (1u << FRACTION_BITS) - 1), 1u << FRACTION_BITS),
-        .exponent = ct_sub(at, ct_shr_imm(at, bits, FRACTION_BITS), moved),
-    };
-}
-
-/* ---- rounding ---- */
-
-/* A number that is to be rounded: significand * 2^(exponent - BIAS - 24), the significand of 25 bits with the upper one set; is_inexact:
- * the exact number is above that, by less than one unit. */
-struct unrounded {
-    ct_value sign; /* its bit */
-    ct_value significand, exponent, is_inexact;
-};
-
-/* Whether the magnitude is rounded up. `rest` are the bits below the last one of `kept`, and `half` the upper one of these. */
-static ct_value rounds_up(struct ct_cursor *at, enum ptx_rounding rounding, const struct unrounded *x, ct_value kept, ct_value rest,
-                          ct_value half)
-{
-    const ct_value is_negative = ct_icmp_imm(at, PTX_U32, PTX_NE, x->sign, 0);
-    const ct_value loses = ct_or(at, x->is_inexact, ct_icmp_imm(at, PTX_U32, PTX_NE, rest, 0));
-    ct_value is_tie, is_odd;
-
-    if (rounding == PTX_RM)
-        return ct_and(at, loses, is_negative);
-    if (rounding == PTX_RP)
-        return ct_and(at, loses, ct_not(at, is_negative));
-    is_tie = ct_icmp(at, PTX_U32, PTX_EQ, rest, half);
-    is_odd = ct_equals(at, ct_and_imm(at, kept, 1), 1);
-    return ct_or(at, ct_icmp(at, PTX_U32, PTX_GT, rest, half), ct_and(at, is_tie, ct_or(at, x->is_inexact, is_odd)));
-}
-
-/* The result if the exponent is too great: infinity, or the greatest finite number. */
-static ct_value overflowed(struct ct_cursor *at, enum ptx_rounding rounding, ct_value sign)
-{
-    const ct_value infinite = ct_const32(at, INFINITE), greatest = ct_const32(at, INFINITE - 1);
-    const ct_value is_negative = ct_icmp_imm(at, PTX_U32, PTX_NE, sign, 0);
-
-    if (ct_rounds_to_nearest(rounding))
-        return infinite;
-    if (rounding == PTX_RZ)
-        return greatest;
-    return rounding == PTX_RM ? ct_select(at, is_negative, infinite, greatest) : ct_select(at, is_negative, greatest, infinite);
-}
-
-/* With an exponent below 1 the result is subnormal and keeps fewer bits. A carry out of the significand increments the exponent. */
-static ct_value rounded(struct ct_cursor *at, enum ptx_rounding rounding, const struct unrounded *x)
-{
-    const ct_value zero = ct_const32(at, 0), one = ct_const32(at, 1);
-    const ct_value missing = ct_op2(at, CT_OP_MAX, PTX_S32, ct_sub(at, one, x->exponent), zero);
-    const ct_value lost_bits = ct_add_imm(at, ct_op2(at, CT_OP_MIN, PTX_S32, missing, ct_const32(at, FRACTION_BITS + 2)), 1);
-    const ct_value kept = shifted(at, CT_OP_SHR, x->significand, lost_bits);
-    const ct_value rest = ct_sub(at, x->significand, shifted(at, CT_OP_SHL, kept, lost_bits));
-    const ct_value half = shifted(at, CT_OP_SHL, one, ct_add_imm(at, lost_bits, UINT64_MAX));
-    const ct_value exponent = ct_op2(at, CT_OP_MIN, PTX_S32, x->exponent, ct_const32(at, GREATEST_EXPONENT));
-    const ct_value above = ct_op2(at, CT_OP_MAX, PTX_S32, ct_add_imm(at, exponent, UINT64_MAX), zero); /* the upper bit of `kept` adds 1 */
-    ct_value magnitude = ct_add(at, ct_shl_imm(at, above, FRACTION_BITS), kept);
-
-    if (rounding != PTX_RZ)
-        magnitude = ct_add(at, magnitude, one_if(at, rounds_up(at, rounding, x, kept, rest, half)));
-    magnitude = ct_select(at, ct_icmp_imm(at, PTX_S32, PTX_GE, exponent, GREATEST_EXPONENT), overflowed(at, rounding, x->sign), magnitude);
-    return ct_or(at, magnitude, x->sign);
-}
-
 /* ---- quotients ---- */
 
 static ct_value finite_quotient(struct ct_cursor *at, enum ptx_rounding rounding, ct_value sign, ct_value a, ct_value b)
 {
-    const struct parts top = parts_of(at, a), bottom = parts_of(at, b);
+    const struct ct_parts32 top = ct_parts32_of(at, a), bottom = ct_parts32_of(at, b);
     const ct_value is_less = ct_icmp(at, PTX_U32, PTX_LT, top.fraction, bottom.fraction);
     const ct_value numerator = ct_select(at, is_less, ct_shl_imm(at, top.fraction, 1), top.fraction); /* the quotient is in [1, 2) */
     const ct_value denominator = bottom.fraction, divisor = to_float(at, PTX_U32, denominator);
@@ -136,30 +47,30 @@ static ct_value finite_quotient(struct ct_cursor *at, enum ptx_rounding rounding
     const ct_value second = ct_add(at, first, step), remainder = ct_sub(at, rest, product(at, step, denominator));
     const ct_value is_above = ct_icmp_imm(at, PTX_S32, PTX_LT, remainder, 0);
     const ct_value is_below = ct_icmp(at, PTX_S32, PTX_GE, remainder, denominator);
-    const ct_value significand = ct_sub(at, ct_add(at, second, one_if(at, is_below)), one_if(at, is_above));
-    const struct unrounded quotient = {
+    const ct_value significand = ct_sub(at, ct_add(at, second, ct_one_if(at, is_below)), ct_one_if(at, is_above));
+    const struct ct_unrounded32 quotient = {
         .sign = sign,
         .significand = significand,
-        .exponent = ct_sub(at, ct_add_imm(at, ct_sub(at, top.exponent, bottom.exponent), BIAS), one_if(at, is_less)),
+        .exponent = ct_sub(at, ct_add_imm(at, ct_sub(at, top.exponent, bottom.exponent), CT_BIAS32), ct_one_if(at, is_less)),
         .is_inexact = ct_icmp(at, PTX_U32, PTX_NE, product(at, significand, denominator), scaled),
     };
 
-    return rounded(at, rounding, &quotient);
+    return ct_rounded32(at, rounding, &quotient);
 }
 
 ct_value ct_lower_integer_quotient32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b)
 {
     struct ct_cursor *at = &l->at;
-    const ct_value sign = ct_and_imm(at, ct_xor(at, a, b), SIGN);
+    const ct_value sign = ct_and_imm(at, ct_xor(at, a, b), CT_SIGN32);
     const ct_value top = ct_float_magnitude(at, PTX_F32, a), bottom = ct_float_magnitude(at, PTX_F32, b);
     const ct_value no_top = ct_equals(at, top, 0), no_bottom = ct_equals(at, bottom, 0);
-    const ct_value infinite_top = ct_equals(at, top, INFINITE), infinite_bottom = ct_equals(at, bottom, INFINITE);
+    const ct_value infinite_top = ct_equals(at, top, CT_INFINITE32), infinite_bottom = ct_equals(at, bottom, CT_INFINITE32);
     const ct_value is_nan = ct_or(at, ct_float_is_nan(at, PTX_F32, a), ct_float_is_nan(at, PTX_F32, b));
     const ct_value is_undefined = ct_or(at, ct_and(at, no_top, no_bottom), ct_and(at, infinite_top, infinite_bottom));
     ct_value result = finite_quotient(at, rounding, sign, top, bottom);
 
     result = ct_select(at, ct_or(at, no_top, infinite_bottom), sign, result);
-    result = ct_select(at, ct_or(at, infinite_top, no_bottom), ct_or_imm(at, sign, INFINITE), result);
+    result = ct_select(at, ct_or(at, infinite_top, no_bottom), ct_or_imm(at, sign, CT_INFINITE32), result);
     return ct_select(at, ct_or(at, is_nan, is_undefined), ct_const32(at, NOT_A_NUMBER), result);
 }
 
@@ -167,8 +78,8 @@ ct_value ct_lower_integer_quotient32(struct ct_lower *l, enum ptx_rounding round
 
 static ct_value positive_root(struct ct_cursor *at, enum ptx_rounding rounding, ct_value a)
 {
-    const struct parts x = parts_of(at, a);
-    const ct_value is_odd = ct_equals(at, ct_and_imm(at, x.exponent, 1), 0); /* the exponent without BIAS */
+    const struct ct_parts32 x = ct_parts32_of(at, a);
+    const ct_value is_odd = ct_equals(at, ct_and_imm(at, x.exponent, 1), 0); /* the exponent without CT_BIAS32 */
     const ct_value radicand = ct_select(at, is_odd, ct_shl_imm(at, x.fraction, 1), x.fraction), scaled = ct_shl_imm(at, radicand, 25);
     const ct_value wide = ct_op2(at, CT_OP_FMUL, PTX_F32, to_float(at, PTX_U32, radicand), ct_float_const(at, PTX_F32, 0x1p25));
     const ct_value first = to_integer(at, ct_op1(at, CT_OP_FSQRT, PTX_F32, wide));
@@ -178,24 +89,24 @@ static ct_value positive_root(struct ct_cursor *at, enum ptx_rounding rounding, 
     const ct_value remainder = ct_sub(at, scaled, product(at, second, second));
     const ct_value is_above = ct_icmp_imm(at, PTX_S32, PTX_LT, remainder, 0);
     const ct_value is_below = ct_icmp(at, PTX_S32, PTX_GT, remainder, ct_shl_imm(at, second, 1));
-    const ct_value root = ct_sub(at, ct_add(at, second, one_if(at, is_below)), one_if(at, is_above));
-    const ct_value halved = ct_sar_imm(at, ct_sub(at, ct_add_imm(at, x.exponent, -(uint64_t)BIAS), one_if(at, is_odd)), 1);
-    const struct unrounded result = {
+    const ct_value root = ct_sub(at, ct_add(at, second, ct_one_if(at, is_below)), ct_one_if(at, is_above));
+    const ct_value halved = ct_sar_imm(at, ct_sub(at, ct_add_imm(at, x.exponent, -(uint64_t)CT_BIAS32), ct_one_if(at, is_odd)), 1);
+    const struct ct_unrounded32 result = {
         .sign = ct_const32(at, 0),
         .significand = root,
-        .exponent = ct_add_imm(at, halved, BIAS),
+        .exponent = ct_add_imm(at, halved, CT_BIAS32),
         .is_inexact = ct_icmp(at, PTX_U32, PTX_NE, product(at, root, root), scaled),
     };
 
-    return rounded(at, rounding, &result);
+    return ct_rounded32(at, rounding, &result);
 }
 
 /* Zeros, infinity and NaN are their own roots; that of other negative numbers is NaN. */
 ct_value ct_lower_integer_root32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a)
 {
     struct ct_cursor *at = &l->at;
-    const ct_value is_usual = ct_icmp_imm(at, PTX_U32, PTX_LT, ct_add_imm(at, a, UINT64_MAX), INFINITE - 1);
-    const ct_value is_negative = ct_icmp_imm(at, PTX_U32, PTX_GT, a, SIGN);
+    const ct_value is_usual = ct_icmp_imm(at, PTX_U32, PTX_LT, ct_add_imm(at, a, UINT64_MAX), CT_INFINITE32 - 1);
+    const ct_value is_negative = ct_icmp_imm(at, PTX_U32, PTX_GT, a, CT_SIGN32);
 
     return ct_select(at, is_usual, positive_root(at, rounding, a), ct_select(at, is_negative, ct_const32(at, NOT_A_NUMBER), a));
 }

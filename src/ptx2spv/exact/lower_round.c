@@ -186,8 +186,6 @@ static ct_value odd_sum64(struct ct_cursor *at, ct_value a, ct_value b)
 
 static ct_value wide(struct ct_lower *l, ct_value x)
 {
-    if (!l->fn->target->float64)
-        ct_lower_lacks(l, "64-bit floats, which this rounding needs");
     return ct_float_resized(&l->at, PTX_F32, PTX_F64, x);
 }
 
@@ -222,6 +220,8 @@ ct_value ct_lower_sum(struct ct_lower *l, enum ptx_type type, enum ptx_rounding 
 
     if (ct_rounds_to_nearest(rounding))
         return add(at, type, a, b);
+    if (type == PTX_F32 && !l->fn->target->float64)
+        return ct_lower_integer_fused32(l, rounding, a, ct_float_const(at, PTX_F32, 1.0), b);
     if (type == PTX_F64) {
         sum = ct_two_sum(at, type, a, b, &error);
         finite = both_finite(at, a, b);
@@ -305,6 +305,8 @@ ct_value ct_lower_product(struct ct_lower *l, enum ptx_type type, enum ptx_round
     }
     if (type == PTX_F64)
         return directed_product64(l, rounding, a, b);
+    if (type == PTX_F32 && !l->fn->target->float64) /* an exact zero has the sign of the product */
+        return ct_lower_integer_fused32(l, rounding, a, b, ct_and_imm(at, ct_xor(at, a, b), ct_float_layout_of(type)->sign));
     wide_a = wide(l, a);
     wide_b = wide(l, b);
     product = ct_op2(at, CT_OP_FMUL, PTX_F64, wide_a, wide_b);
@@ -342,9 +344,14 @@ ct_value ct_fused_from_wide(struct ct_cursor *at, ct_value a, ct_value b, ct_val
 ct_value ct_lower_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_value c)
 {
     struct ct_cursor *at = &l->at;
-    const ct_value wide_a = wide(l, a), wide_b = wide(l, b), wide_c = wide(l, c);
-    const ct_value product = ct_op2(at, CT_OP_FMUL, PTX_F64, wide_a, wide_b); /* exact */
+    ct_value wide_a, wide_b, wide_c, product;
 
+    if (!l->fn->target->float64)
+        return ct_lower_integer_fused_bf16(l, a, b, c);
+    wide_a = wide(l, a);
+    wide_b = wide(l, b);
+    wide_c = wide(l, c);
+    product = ct_op2(at, CT_OP_FMUL, PTX_F64, wide_a, wide_b); /* exact */
     return ct_bf16_narrowed(l, PTX_F64, odd_sum64(at, product, wide_c));
 }
 
@@ -409,6 +416,6 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
         return result;
     }
     if (!target->float64)
-        ct_lower_lacks(l, "64-bit floats, which this rounding needs");
+        return ct_lower_integer_fused32(l, rounding, a, b, c);
     return fused_through(l, type, PTX_F64, rounding, a, b, c);
 }
