@@ -19,6 +19,17 @@ static const char *const spaces[] = {
     [PTX2SPV_CHECK_GENERIC] = "generic",
 };
 
+static const struct {
+    const char *kind, *title;
+} faults[] = {
+    [PTX2SPV_CHECK_NONE] = {"out-of-bounds", "Invalid"},
+    [PTX2SPV_CHECK_OUTSIDE] = {"out-of-bounds", "Invalid"},
+    [PTX2SPV_CHECK_MISALIGNED] = {"misaligned", "Misaligned"},
+    [PTX2SPV_CHECK_WRITE] = {"read-only", "Forbidden"},
+    [PTX2SPV_CHECK_MASK] = {"mask", NULL}, /* report_mask */
+    [PTX2SPV_CHECK_RACE] = {"race", "Race of a"},
+};
+
 static bool is_window(const struct ptx2spv_check_site *site)
 {
     const unsigned space = PTX2SPV_CHECK_SPACE(site->access);
@@ -162,51 +173,25 @@ static bool is_freed(const struct ptx2spv_check_site *site, struct ct_range_life
     return !ct_history_nearest(site->address, 1, site->launch, &life) || site->address - life.start >= life.size_bytes;
 }
 
-const char *ct_check_kind(const struct ptx2spv_check_site *site)
+/* The kernel writes the site, so its fault may be any number after an access that was not checked. */
+static unsigned fault_of(const struct ptx2spv_check_site *site)
 {
-    static const char misaligned[] = "misaligned", read_only[] = "read-only", mask[] = "mask", race[] = "race", freed[] = "use-after-free",
-                      outside[] = "out-of-bounds";
-    struct ct_range_life life;
-
-    switch ((enum ptx2spv_check_fault)site->fault) {
-    case PTX2SPV_CHECK_MISALIGNED:
-        return misaligned;
-    case PTX2SPV_CHECK_WRITE:
-        return read_only;
-    case PTX2SPV_CHECK_MASK:
-        return mask;
-    case PTX2SPV_CHECK_RACE:
-        return race;
-    case PTX2SPV_CHECK_NONE:
-    case PTX2SPV_CHECK_OUTSIDE:
-        break;
-    }
-    return is_freed(site, &life) ? freed : outside;
+    return site->fault < sizeof faults / sizeof *faults ? site->fault : PTX2SPV_CHECK_OUTSIDE;
 }
 
-static const char *title_of(const struct ptx2spv_check_site *site)
+const char *ct_check_kind(const struct ptx2spv_check_site *site)
 {
-    switch ((enum ptx2spv_check_fault)site->fault) {
-    case PTX2SPV_CHECK_MISALIGNED:
-        return "Misaligned";
-    case PTX2SPV_CHECK_WRITE:
-        return "Forbidden";
-    case PTX2SPV_CHECK_RACE:
-        return "Race of a";
-    case PTX2SPV_CHECK_MASK: /* report_mask */
-    case PTX2SPV_CHECK_NONE:
-    case PTX2SPV_CHECK_OUTSIDE:
-        break;
-    }
-    return "Invalid";
+    struct ct_range_life life;
+
+    return is_freed(site, &life) ? "use-after-free" : faults[fault_of(site)].kind;
 }
 
 static bool report_mask(const struct ct_check_sites *sites, const struct ptx2spv_check_site *site)
 {
     struct ct_report report;
 
-    ct_report_begin(&report, ct_check_kind(site), "The member mask 0x%08" PRIx64 " of a warp instruction lacks the thread that executes it",
-                    site->address);
+    ct_report_begin(&report, faults[site->fault].kind,
+                    "The member mask 0x%08" PRIx64 " of a warp instruction lacks the thread that executes it", site->address);
     ct_report_string(&report, "operation", operations[PTX2SPV_CHECK_WARP]);
     ct_report_member(&report, "mask", "%" PRIu64, site->address);
     add_places(&report, sites, site);
@@ -218,13 +203,14 @@ bool ct_check_report_fault(const struct ct_check_sites *sites, const struct ptx2
 {
     const unsigned space = PTX2SPV_CHECK_SPACE(site->access), operation = PTX2SPV_CHECK_OPERATION(site->access);
     struct ct_range_life freed;
-    const bool is_after_free = is_freed(site, &freed);
     struct ct_report report;
+    bool is_after_free;
 
     if (site->fault == PTX2SPV_CHECK_MASK)
         return report_mask(sites, site);
-    ct_report_begin(&report, ct_check_kind(site), "%s %s %s of %u bytes", title_of(site), spaces[space], operations[operation],
-                    PTX2SPV_CHECK_BYTES(site->access));
+    is_after_free = is_freed(site, &freed);
+    ct_report_begin(&report, is_after_free ? "use-after-free" : faults[fault_of(site)].kind, "%s %s %s of %u bytes",
+                    faults[fault_of(site)].title, spaces[space], operations[operation], PTX2SPV_CHECK_BYTES(site->access));
     ct_report_string(&report, "space", spaces[space]);
     ct_report_string(&report, "operation", operations[operation]);
     ct_report_member(&report, "bytes", "%u", PTX2SPV_CHECK_BYTES(site->access));
