@@ -62,9 +62,10 @@ static uint64_t copied_bytes(const struct forward_call *call)
 static uint64_t batch_bytes(const struct forward_call *call)
 {
     const size_t *sizes = (const size_t *)forward_argument(call, "sizes"); /* the driver is going to read them, too */
+    const uint64_t count = forward_argument(call, "count");
     uint64_t sum = 0;
 
-    for (uint64_t i = 0; sizes && i < forward_argument(call, "count"); i++)
+    for (uint64_t i = 0; sizes && i < count; i++)
         sum += sizes[i];
     return sum;
 }
@@ -118,13 +119,11 @@ static uint64_t size_of_work(const struct forward_call *call)
 
 void device_work_describe(const struct forward_call *call, struct trace_work *out)
 {
-    const char *symbol = signature_symbol(call->symbol), *end = strrchr(symbol, '_');
-    const bool is_per_thread = end && (!strcmp(end, "_ptds") || !strcmp(end, "_ptsz"));
     uint64_t stream = 0;
 
     forward_number(call, "hStream", &stream);
     if (!stream)
-        stream = (uint64_t)(uintptr_t)(is_per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
+        stream = (uint64_t)(uintptr_t)(call->plan->is_per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY);
     *out = (struct trace_work){.kind = call->plan->work->kind, .stream = stream, .size_bytes = size_of_work(call)};
     if (out->kind == TRACE_WORK_COPY)
         out->kind = copy_kind(call);

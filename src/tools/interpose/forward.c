@@ -96,10 +96,11 @@ static void make_plan(enum forward_symbol symbol, struct forward_plan *plan)
 {
     static const char *const context_ends[] = {"cuCtxDestroy", "cuCtxDetach", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxReset",
                                                "cuGreenCtxDestroy"};
-    const char *name = plan->base_name;
+    const char *name = entry_points[symbol].name;
 
     signature_parse(symbol, &plan->signature);
-    signature_base_name(signature_symbol(symbol), plan->base_name, sizeof plan->base_name);
+    plan->base_name = name;
+    plan->is_per_thread = entry_points[symbol].flavour == CT_FLAVOUR_PER_THREAD;
     plan->kernel_parameter = strncmp(name, "cuLaunch", 8) ? -1 : signature_find(&plan->signature, "f");
     plan->work = device_work_find(name);
     plan->ends_contexts = is_one_of(name, context_ends, sizeof context_ends / sizeof *context_ends);

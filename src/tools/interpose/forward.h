@@ -23,7 +23,8 @@ struct forward_value {
 /* What is known of a symbol; made at its first call, and kept. */
 struct forward_plan {
     struct signature signature;
-    char base_name[64];               /* without versions and variants */
+    const char *base_name;            /* without versions and variants */
+    bool is_per_thread;               /* its default stream is that of the calling thread */
     int kernel_parameter;             /* index of the parameter that is the kernel to launch; -1: it launches none */
     const struct device_work *work;   /* NULL: it makes no device work */
     bool ends_kernels, ends_contexts; /* handles of kernels and of contexts may end in it */

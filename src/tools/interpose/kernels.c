@@ -110,8 +110,9 @@ void kernels_after(const struct forward_call *call)
         note_library_kernel(*(CUkernel *)forward_argument(call, "pKernel"));
     } else if (call->symbol == FORWARD_cuLibraryEnumerateKernels) {
         const CUkernel *list = (const CUkernel *)forward_argument(call, "kernels");
+        const uint64_t count = forward_argument(call, "numKernels");
 
-        for (uint64_t i = 0; i < forward_argument(call, "numKernels"); i++)
+        for (uint64_t i = 0; i < count; i++)
             if (list[i])
                 note_library_kernel(list[i]);
     }

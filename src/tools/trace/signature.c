@@ -58,19 +58,6 @@ void signature_parse(unsigned symbol, struct signature *out)
     }
 }
 
-void signature_base_name(const char *symbol, char *out, size_t size)
-{
-    char *end;
-
-    snprintf(out, size, "%s", symbol);
-    end = strrchr(out, '_');
-    if (end && (!strcmp(end, "_ptds") || !strcmp(end, "_ptsz")))
-        *end = 0;
-    end = strrchr(out, '_');
-    if (end && end[1] == 'v' && isdigit((unsigned char)end[2]) && !end[3])
-        *end = 0;
-}
-
 int signature_find(const struct signature *signature, const char *name)
 {
     const size_t length = strlen(name);

@@ -26,8 +26,6 @@ struct signature {
 /* Of a symbol by its index in entry_points.def. */
 const char *signature_symbol(unsigned symbol);
 void signature_parse(unsigned symbol, struct signature *out);
-/* The symbol without _v2 .. and without _ptds or _ptsz, in `out`, which has room for `size` bytes. */
-void signature_base_name(const char *symbol, char *out, size_t size);
 /* The index of the parameter of this name, or -1. */
 int signature_find(const struct signature *signature, const char *name);
 
