@@ -136,6 +136,7 @@ const struct ct_backend ct_backend_vk = {
     .device_open = device_open,
     .device_close = ct_vk_device_close,
     .device_give_up = ct_vk_device_give_up,
+    .device_fault = ct_vk_device_fault,
     .memory = &memory_calls,
     .sharing = &sharing_calls,
     .virtual_memory = &virtual_memory_calls,

@@ -474,6 +474,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     find_extensions(instance, handle, out->has);
     ct_vk_features_init(&out->features, out->has);
     vkGetPhysicalDeviceFeatures2(handle, &out->features.core);
+    out->has[CT_VK_EXT_DEVICE_FAULT] &= out->features.fault.deviceFault; /* without the feature its function must not be called */
     if ((*out_reason = missing_feature_or_null(&out->features)))
         return false;
     get_properties(handle, out->has, &properties);

@@ -33,4 +33,6 @@ void ct_vk_features_init(struct ct_vk_features *features, const bool has[CT_VK_E
         chain(core, &features->reconvergence, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_MAXIMAL_RECONVERGENCE_FEATURES_KHR);
     if (has[CT_VK_EXT_PIPELINE_EXECUTABLE_PROPERTIES])
         chain(core, &features->executable, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PIPELINE_EXECUTABLE_PROPERTIES_FEATURES_KHR);
+    if (has[CT_VK_EXT_DEVICE_FAULT])
+        chain(core, &features->fault, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT);
 }

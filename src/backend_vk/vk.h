@@ -4,7 +4,7 @@
  * Locks: each lock of the backend has rank CT_RANK_BACKEND, and none is taken while another is held. */
 #ifndef CT_VK_VK_H
 #define CT_VK_VK_H
-/* Parts: address_rule.c, backend.c, device.c, device_info.c, device_loss.c, external_memory.c, external_semaphore.c, features.c,
+/* Parts: address_rule.c, backend.c, device.c, device_fault.c, device_info.c, device_loss.c, external_memory.c, external_semaphore.c, features.c,
  * instance.c, kernel.c, result.c, timestamp.c. */
 
 #include "core/device/absence.h"
@@ -31,6 +31,7 @@ struct ct_vk_features {
     VkPhysicalDeviceShaderClockFeaturesKHR clock;
     VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR reconvergence;
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
+    VkPhysicalDeviceFaultFeaturesEXT fault;
 };
 
 /* features.c. Zeroes the structures and chains them from features->core, without those of absent extensions. */
@@ -149,6 +150,8 @@ void ct_vk_device_close(struct ct_backend_device *device); /* takes NULL and a p
 CUresult ct_vk_device_check(struct ct_backend_device *device);
 /* Marks the device as lost (the first cause is kept); returns `cause`. */
 CUresult ct_vk_device_lose(struct ct_backend_device *device, CUresult cause);
+/* device_fault.c: ct_backend.device_fault. */
+bool ct_vk_device_fault(struct ct_backend_device *device, struct ct_device_fault *out);
 /* The same, and the driver will never finish its work: objects are not freed any more. */
 void ct_vk_device_give_up(struct ct_backend_device *device, CUresult cause);
 bool ct_vk_device_is_given_up(struct ct_backend_device *device);

@@ -12,7 +12,9 @@
 #include "backend_vk_kernels.h"
 #include "counted_objects.h"
 #include "backend_vk/memory.h"
+#include "core/backing/address_space.h"
 #include "core/device/backend.h"
+#include "core/device/device_fault.h"
 
 #include <spirv-tools/libspirv.h>
 #include <stdio.h>
@@ -281,6 +283,86 @@ static void test_no_descriptor_left(void **state)
     assert_int_equal(fd, 7);
 }
 
+/* ---- faults of the device ---- */
+
+/* A driver with two accesses, of which one is known up to a page, and an instruction. */
+static VkResult tell_fault(VkDevice device, VkDeviceFaultCountsEXT *counts, VkDeviceFaultInfoEXT *info)
+{
+    static const VkDeviceFaultAddressInfoEXT addresses[] = {
+        {VK_DEVICE_FAULT_ADDRESS_TYPE_WRITE_INVALID_EXT, UINT64_C(0x7000000123), 4096},
+        {VK_DEVICE_FAULT_ADDRESS_TYPE_INSTRUCTION_POINTER_FAULT_EXT, UINT64_C(0x1234), 1},
+        {VK_DEVICE_FAULT_ADDRESS_TYPE_READ_INVALID_EXT, UINT64_C(0x7000002004), 1},
+    };
+
+    (void)device;
+    assert_true(counts->addressInfoCount >= 3);
+    counts->addressInfoCount = 3;
+    memcpy(info->pAddressInfos, addresses, sizeof addresses);
+    snprintf(info->description, sizeof info->description, "something happened");
+    return VK_SUCCESS;
+}
+
+static VkResult tell_nothing(VkDevice device, VkDeviceFaultCountsEXT *counts, VkDeviceFaultInfoEXT *info)
+{
+    (void)device;
+    (void)info;
+    counts->addressInfoCount = 0;
+    return VK_SUCCESS;
+}
+
+static void test_faults(void **state)
+{
+    struct fixture *f = *state;
+    struct ct_device_fault fault;
+
+    f->device->vk.vkGetDeviceFaultInfoEXT = tell_fault;
+    assert_false(vk->device_fault(f->device, &fault)); /* it is not lost: the driver must not be asked */
+    ct_vk_device_lose(f->device, CUDA_ERROR_LAUNCH_FAILED);
+    assert_true(vk->device_fault(f->device, &fault));
+    assert_string_equal(fault.description, "something happened");
+    assert_int_equal(fault.n_addresses, 2);
+    assert_int_equal(fault.addresses[0].access, CT_FAULT_WRITE);
+    assert_true(fault.addresses[0].first == UINT64_C(0x7000000000) && fault.addresses[0].last == UINT64_C(0x7000000fff));
+    assert_int_equal(fault.addresses[1].access, CT_FAULT_READ);
+    assert_true(fault.addresses[1].first == UINT64_C(0x7000002004) && fault.addresses[1].last == fault.addresses[1].first);
+    f->device->vk.vkGetDeviceFaultInfoEXT = tell_nothing;
+    assert_false(vk->device_fault(f->device, &fault));
+    f->device->vk.vkGetDeviceFaultInfoEXT = NULL;
+    assert_false(vk->device_fault(f->device, &fault));
+    atomic_store(&f->device->lost, CUDA_SUCCESS);
+}
+
+static void describes(enum ct_fault_access access, uint64_t first, uint64_t last, const char *wanted)
+{
+    static struct ct_device_info info;
+    char text[320];
+
+    ct_device_fault_describe(&info, &(struct ct_fault_address){access, first, last}, text, sizeof text);
+    assert_string_equal(text, wanted);
+}
+
+static void test_faults_name_allocations(void **state)
+{
+    const struct ct_range range = {.start = UINT64_C(0x7000000000), .size_bytes = 256, .kind = CT_RANGE_DEVICE};
+    struct ct_range removed;
+
+    (void)state;
+    describes(CT_FAULT_READ, 0x10, 0x10, "a read from address 0x10, where no allocation is near");
+    assert_int_equal(ct_address_insert(&range), CUDA_SUCCESS);
+    describes(CT_FAULT_WRITE, UINT64_C(0x7000000103), UINT64_C(0x7000000103),
+              "a write to address 0x7000000103, 4 bytes behind an allocation of 256 bytes at 0x7000000000");
+    describes(CT_FAULT_READ, UINT64_C(0x6fffffe000), UINT64_C(0x6fffffefff),
+              "a read from address 0x6fffffe000 to 0x6fffffefff, 4097 bytes before an allocation of 256 bytes at 0x7000000000");
+    describes(CT_FAULT_ACCESS, UINT64_C(0x7000000000), UINT64_C(0x7000000fff),
+              "an access to address 0x7000000000 to 0x7000000fff, at an allocation of 256 bytes at 0x7000000000");
+    describes(CT_FAULT_EXECUTION, UINT64_C(0x7000000008), UINT64_C(0x7000000008),
+              "an execution at address 0x7000000008, byte 8 of an allocation of 256 bytes at 0x7000000000");
+    describes(CT_FAULT_WRITE, UINT64_C(0x9000000000), UINT64_C(0x9000000000),
+              "a write to address 0x9000000000, where no allocation is near");
+    describes(CT_FAULT_WRITE, UINT64_MAX, UINT64_MAX, "a write to address 0xffffffffffffffff, where no allocation is near");
+    assert_int_equal(ct_address_remove(range.start, CT_RANGE_DEVICE, &removed), CUDA_SUCCESS);
+}
+
 /* ---- memory properties of drivers ---- */
 
 #define VISIBLE (VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
@@ -463,6 +545,8 @@ int main(void)
         cmocka_unit_test(test_leaks_are_noticed),
         cmocka_unit_test_setup_teardown(test_address_not_granted, setup, teardown),
         cmocka_unit_test_setup_teardown(test_no_descriptor_left, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_faults, setup, teardown),
+        cmocka_unit_test(test_faults_name_allocations),
         cmocka_unit_test_setup_teardown(test_types_of_host_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(test_free_memory_follows_the_budget, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recording, setup, teardown),

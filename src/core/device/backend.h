@@ -480,6 +480,22 @@ struct ct_semaphore_calls {
     CUresult (*queue_wait)(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
 };
 
+/* ---- faults ---- */
+
+enum ct_fault_access { CT_FAULT_ACCESS /* of a kind that the driver does not tell */, CT_FAULT_READ, CT_FAULT_WRITE, CT_FAULT_EXECUTION };
+#define CT_FAULT_ADDRESSES 8
+
+struct ct_fault_address {
+    enum ct_fault_access access;
+    uint64_t first, last; /* device addresses: the access was somewhere between them */
+};
+
+struct ct_device_fault {
+    char description[256];
+    unsigned n_addresses; /* in the order of the driver's, the first ones */
+    struct ct_fault_address addresses[CT_FAULT_ADDRESSES];
+};
+
 struct ct_backend {
     const char *name; /* its name in CUTTLE_BACKEND */
 
@@ -493,6 +509,8 @@ struct ct_backend {
     /* The device executes something that never ends: every queue returns `cause` from now on, waits end, and from now on none of its objects is
      * freed: destroying one does nothing. Called from any thread, without locks. */
     void (*device_give_up)(struct ct_backend_device *device, CUresult cause);
+    /* Or NULL: the driver's account of the fault by which the device was lost. False: it was not lost by a fault, or the driver does not tell. */
+    bool (*device_fault)(struct ct_backend_device *device, struct ct_device_fault *out);
     const struct ct_memory_calls *memory;
     const struct ct_sharing_calls *sharing;
     const struct ct_virtual_memory_calls *virtual_memory; /* or NULL */

@@ -4,7 +4,9 @@
 
 #include "core/base/log.h"
 #include "coredump.h"
+#include "device_fault.h"
 #include "green_context.h"
+#include "running.h"
 
 #include <stdio.h>
 
@@ -101,9 +103,12 @@ static void log_failure(struct ct_context *context, CUresult error)
                  error == CUDA_ERROR_LAUNCH_FAILED         ? " (a trap)"
                  : error == CUDA_ERROR_ILLEGAL_INSTRUCTION ? " (an instruction that is not supported: see the warning from its compilation)"
                                                            : "");
-    else
-        snprintf(line, sizeof line, "a kernel failed with error %d", (int)error);
+    else {
+        ct_running_describe(context->device, name, sizeof name);
+        snprintf(line, sizeof line, "%s failed with error %d", name, (int)error);
+    }
     ct_log(CT_LOG_WARN, "%s; the context cannot be used any more", line);
+    ct_device_fault_log(context->device);
     ct_coredump_write(context, context->device, line);
 }
 
