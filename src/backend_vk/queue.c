@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 #define CT_CHANNEL "queue"
-#define SPIN_READS 64 /* between two reads of the clock */
+#define SPIN_READS 64                     /* between two reads of the clock */
+#define SPIN_SLICE_NS UINT64_C(200000000) /* how often a spinning thread asks whether the device is lost */
 
 /* ---- creation ---- */
 
@@ -334,18 +335,32 @@ bool ct_vk_queue_working(struct ct_queue *queue, uint64_t *out_first, uint64_t *
     return works;
 }
 
+/* Drivers need not look whether the device is lost when a semaphore's value is read: then it never changes, or, with Mesa's after a reset, says that all is
+ * complete. They do when they wait, even for no time. Of GPUs only: the waits of CPU devices cannot fail. */
+static CUresult confirm(struct ct_queue *queue, uint64_t point)
+{
+    return queue->device->info->kind == CT_DEVICE_CPU ? CUDA_SUCCESS
+                                                      : ct_vk_timeline_semaphore_await(queue->device, queue->semaphore, point, 0);
+}
+
 static CUresult spin_for(struct ct_queue *queue, uint64_t point, uint64_t timeout_ns)
 {
-    uint64_t start = ct_vk_now_ns(), done;
+    const uint64_t start = ct_vk_now_ns();
+    uint64_t asked = start, now, done;
     CUresult r;
 
     do {
-        for (int i = 0; i < SPIN_READS; i++) {
+        for (int i = 0; i < SPIN_READS; i++)
             if ((r = ct_vk_queue_completed(queue, &done)) != CUDA_SUCCESS || done >= point)
-                return r;
-        }
+                return r == CUDA_SUCCESS ? confirm(queue, point) : r;
         sched_yield();
-    } while (ct_vk_now_ns() - start < timeout_ns);
+        now = ct_vk_now_ns();
+        if (now - asked >= SPIN_SLICE_NS) {
+            if ((r = confirm(queue, point)) != CUDA_ERROR_NOT_READY)
+                return r;
+            asked = now;
+        }
+    } while (now - start < timeout_ns);
     return CUDA_ERROR_NOT_READY;
 }
 
@@ -355,7 +370,7 @@ CUresult ct_vk_queue_await(struct ct_queue *queue, uint64_t point, uint64_t time
     CUresult r = ct_vk_queue_completed(queue, &done);
 
     if (r != CUDA_SUCCESS || done >= point)
-        return r;
+        return r == CUDA_SUCCESS ? confirm(queue, point) : r;
     if (point > ct_vk_queue_point(queue))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "wait for point %llu, which is not recorded", (unsigned long long)point);
     ct_mutex_lock(&queue->scheduler->lock);
