@@ -139,8 +139,8 @@ CUresult CUDAAPI cuTexRefSetAddress2D_v2(CUtexref hTexRef, const CUDA_ARRAY_DESC
     return cuTexRefSetAddress2D_v3(hTexRef, desc, dptr, Pitch);
 }
 
-/* The format of linear memory that is bound (as in NVIDIA's driver, asked on an H200), or that will be. Rows keep their number of texels. That of an array
- * does not change. INVALID_VALUE: NumPackedComponents is not 1, 2 or 4, or what is bound cannot have the format. */
+/* The format of linear memory that is bound (as in NVIDIA's driver, asked on an H200), or that will be. Rows keep their number of texels. The
+ * format of an array does not change. INVALID_VALUE: NumPackedComponents is not 1, 2 or 4, or what is bound cannot have the format. */
 CUresult CUDAAPI cuTexRefSetFormat(CUtexref hTexRef, CUarray_format fmt, int NumPackedComponents)
 {
     struct ct_reference_settings settings;

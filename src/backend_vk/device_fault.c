@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+/* CT_FAULT_ACCESS: the address is not that of an access to memory, but of an instruction. */
 static enum ct_fault_access access_of(VkDeviceFaultAddressTypeEXT type)
 {
     switch ((unsigned)type) {
@@ -14,7 +15,7 @@ static enum ct_fault_access access_of(VkDeviceFaultAddressTypeEXT type)
     case VK_DEVICE_FAULT_ADDRESS_TYPE_EXECUTE_INVALID_EXT:
         return CT_FAULT_EXECUTION;
     default:
-        return CT_FAULT_ACCESS; /* also addresses of instructions */
+        return CT_FAULT_ACCESS;
     }
 }
 
@@ -24,13 +25,6 @@ static struct ct_fault_address address_of(const VkDeviceFaultAddressInfoEXT *inf
     const uint64_t unknown = info->addressPrecision ? info->addressPrecision - 1 : 0;
 
     return (struct ct_fault_address){access_of(info->addressType), info->reportedAddress & ~unknown, info->reportedAddress | unknown};
-}
-
-/* Whether the address is that of an access to memory. */
-static bool is_access(VkDeviceFaultAddressTypeEXT type)
-{
-    return type == VK_DEVICE_FAULT_ADDRESS_TYPE_READ_INVALID_EXT || type == VK_DEVICE_FAULT_ADDRESS_TYPE_WRITE_INVALID_EXT ||
-           type == VK_DEVICE_FAULT_ADDRESS_TYPE_EXECUTE_INVALID_EXT;
 }
 
 bool ct_vk_device_fault(struct ct_backend_device *device, struct ct_device_fault *out)
@@ -48,7 +42,7 @@ bool ct_vk_device_fault(struct ct_backend_device *device, struct ct_device_fault
         return false;
     snprintf(out->description, sizeof out->description, "%.*s", (int)sizeof info.description, info.description);
     for (uint32_t i = 0; i < counts.addressInfoCount && i < CT_FAULT_ADDRESSES; i++)
-        if (is_access(addresses[i].addressType))
+        if (access_of(addresses[i].addressType) != CT_FAULT_ACCESS)
             out->addresses[out->n_addresses++] = address_of(&addresses[i]);
     return out->n_addresses || *out->description;
 }

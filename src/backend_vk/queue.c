@@ -335,8 +335,8 @@ bool ct_vk_queue_working(struct ct_queue *queue, uint64_t *out_first, uint64_t *
     return works;
 }
 
-/* Drivers need not look whether the device is lost when a semaphore's value is read: then it never changes, or, with Mesa's after a reset, says that all is
- * complete. They do when they wait, even for no time. Of GPUs only: the waits of CPU devices cannot fail. */
+/* Asks whether the device is lost. Reading a semaphore's value need not tell: the value may never change, or, with Mesa's drivers after a reset, be that of
+ * complete work. Mesa's drivers look when they wait, even for no time. CPU devices are not asked, since they are never lost so. */
 static CUresult confirm(struct ct_queue *queue, uint64_t point)
 {
     return queue->device->info->kind == CT_DEVICE_CPU ? CUDA_SUCCESS

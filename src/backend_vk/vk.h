@@ -150,11 +150,11 @@ void ct_vk_device_close(struct ct_backend_device *device); /* takes NULL and a p
 CUresult ct_vk_device_check(struct ct_backend_device *device);
 /* Marks the device as lost (the first cause is kept); returns `cause`. */
 CUresult ct_vk_device_lose(struct ct_backend_device *device, CUresult cause);
-/* device_fault.c: ct_backend.device_fault. */
-bool ct_vk_device_fault(struct ct_backend_device *device, struct ct_device_fault *out);
 /* The same, and the driver will never finish its work: objects are not freed any more. */
 void ct_vk_device_give_up(struct ct_backend_device *device, CUresult cause);
 bool ct_vk_device_is_given_up(struct ct_backend_device *device);
+/* device_fault.c: ct_backend.device_fault. */
+bool ct_vk_device_fault(struct ct_backend_device *device, struct ct_device_fault *out);
 
 CUresult ct_vk_memory_info(struct ct_backend_device *device, uint64_t *out_free, uint64_t *out_total);
 CUresult ct_vk_memory_create(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_memory **out);

@@ -350,6 +350,26 @@ static CUresult set_synchronous_locked(uint64_t start, unsigned long long id, bo
 
 /* ---- public ---- */
 
+/* Among the ranges that overlap the smallest window around the bytes in which there are any. */
+bool ct_address_find_nearest(uint64_t first, uint64_t last, uint64_t reach, struct ct_range *out)
+{
+    struct ct_range range;
+    bool found = false;
+
+    for (uint64_t window = 4096; window && window <= reach && !found; window *= 2) {
+        uint64_t at = first > window ? first - window : 0;
+        const uint64_t end = last < UINT64_MAX - window ? last + window : UINT64_MAX;
+
+        while (at < end && ct_address_find_any(at, end - at, &range)) {
+            if (!found || ct_range_distance(&range, first, last) < ct_range_distance(out, first, last))
+                *out = range;
+            found = true;
+            at = range.start + range.size_bytes;
+        }
+    }
+    return found;
+}
+
 CUresult ct_range_check(const struct ct_range *range, uint64_t address, uint64_t size_bytes)
 {
     if (size_bytes > range->size_bytes - (address - range->start))

@@ -54,11 +54,21 @@ static inline bool ct_range_is_second_address(const struct ct_range *range)
     return (range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_REGISTERED) && (uint64_t)(uintptr_t)range->host != range->start;
 }
 
+/* The distance from the bytes [first, last] to a range: 0 if they overlap it, 1 if they are beside it. */
+static inline uint64_t ct_range_distance(const struct ct_range *range, uint64_t first, uint64_t last)
+{
+    if (last < range->start)
+        return range->start - last;
+    return first < range->start || first - range->start < range->size_bytes ? 0 : first - range->start - (range->size_bytes - 1);
+}
+
 /* Copies the range that contains all of [address, address + size_bytes). INVALID_VALUE if there is none or it is too short.
  * Does not block. With size 0, finds the range that contains the byte at `address`. Here and below *out is undefined on failure. */
 CUresult ct_address_find(uint64_t address, uint64_t size_bytes, struct ct_range *out);
 /* The first range that overlaps [address, address + size_bytes); false: none. */
 bool ct_address_find_any(uint64_t address, uint64_t size_bytes, struct ct_range *out);
+/* The range that is nearest to [first, last], in bytes: one of those that overlap them or are at most about `reach` bytes away. False: there is none. */
+bool ct_address_find_nearest(uint64_t first, uint64_t last, uint64_t reach, struct ct_range *out);
 /* Checks that the range, which contains the byte at `address`, contains `size_bytes` bytes from there on. INVALID_VALUE. */
 CUresult ct_range_check(const struct ct_range *range, uint64_t address, uint64_t size_bytes);
 /* Adds a range; it must not overlap another (INVALID_VALUE). */

@@ -229,48 +229,20 @@ static CUresult error_of(const struct report *report)
     return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-/* The distance from an address to a range. */
-static uint64_t distance_to(const struct ct_range *range, uint64_t address)
-{
-    if (address < range->start)
-        return range->start - address;
-    return address - range->start < range->size_bytes ? 0 : address - range->start - (range->size_bytes - 1);
-}
-
-/* Finds the range that is nearest to an address: among those that overlap the smallest window around it in which there are any. */
-static bool find_nearest(uint64_t address, struct ct_range *out)
-{
-    struct ct_range range;
-    bool found = false;
-
-    for (uint64_t reach = 4096; reach && !found; reach *= 2) {
-        uint64_t at = address > reach ? address - reach : 0;
-        const uint64_t end = address < UINT64_MAX - reach ? address + reach : UINT64_MAX;
-
-        while (at < end && ct_address_find_any(at, end - at, &range)) {
-            if (!found || distance_to(&range, address) < distance_to(out, address))
-                *out = range;
-            found = true;
-            at = range.start + range.size_bytes;
-        }
-    }
-    return found;
-}
-
 static void describe_place(uint64_t address, char *out, size_t size)
 {
     struct ct_range range;
 
-    if (!find_nearest(address, &range))
+    if (!ct_address_find_nearest(address, address, UINT64_MAX, &range))
         snprintf(out, size, "there are no allocations");
-    else if (distance_to(&range, address) == 0)
+    else if (ct_range_distance(&range, address, address) == 0)
         snprintf(out, size, "it is byte %llu of the %s of %llu bytes at 0x%llx%s", (unsigned long long)(address - range.start),
                  range.kind == CT_RANGE_VIRTUAL ? "reservation" : "allocation", (unsigned long long)range.size_bytes,
                  (unsigned long long)range.start, range.kind == CT_RANGE_VIRTUAL ? "" : ", which does not permit this access");
     else
         snprintf(out, size, "the nearest allocation has %llu bytes at 0x%llx and %s %llu bytes %s it", (unsigned long long)range.size_bytes,
                  (unsigned long long)range.start, address < range.start ? "begins" : "ends",
-                 (unsigned long long)distance_to(&range, address), address < range.start ? "behind" : "before");
+                 (unsigned long long)ct_range_distance(&range, address, address), address < range.start ? "behind" : "before");
 }
 
 static void log_fault(const struct report *report, struct ct_device *device, CUresult error)

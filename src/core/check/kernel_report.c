@@ -179,11 +179,16 @@ static unsigned fault_of(const struct ptx2spv_check_site *site)
     return site->fault < sizeof faults / sizeof *faults ? site->fault : PTX2SPV_CHECK_OUTSIDE;
 }
 
+static const char *kind_of(const struct ptx2spv_check_site *site, bool is_after_free)
+{
+    return is_after_free ? "use-after-free" : faults[fault_of(site)].kind;
+}
+
 const char *ct_check_kind(const struct ptx2spv_check_site *site)
 {
     struct ct_range_life life;
 
-    return is_freed(site, &life) ? "use-after-free" : faults[fault_of(site)].kind;
+    return kind_of(site, is_freed(site, &life));
 }
 
 static bool report_mask(const struct ct_check_sites *sites, const struct ptx2spv_check_site *site)
@@ -209,8 +214,8 @@ bool ct_check_report_fault(const struct ct_check_sites *sites, const struct ptx2
     if (site->fault == PTX2SPV_CHECK_MASK)
         return report_mask(sites, site);
     is_after_free = is_freed(site, &freed);
-    ct_report_begin(&report, is_after_free ? "use-after-free" : faults[fault_of(site)].kind, "%s %s %s of %u bytes",
-                    faults[fault_of(site)].title, spaces[space], operations[operation], PTX2SPV_CHECK_BYTES(site->access));
+    ct_report_begin(&report, kind_of(site, is_after_free), "%s %s %s of %u bytes", faults[fault_of(site)].title, spaces[space],
+                    operations[operation], PTX2SPV_CHECK_BYTES(site->access));
     ct_report_string(&report, "space", spaces[space]);
     ct_report_string(&report, "operation", operations[operation]);
     ct_report_member(&report, "bytes", "%u", PTX2SPV_CHECK_BYTES(site->access));

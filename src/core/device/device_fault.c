@@ -18,26 +18,12 @@ static uint64_t cuda_address(const struct ct_device_info *info, uint64_t address
     return info->address_rule == CT_ADDRESS_CHOSEN_MASK ? address & ~info->target.pointer_mask : address;
 }
 
-/* The range that contains some of the addresses, or one within NEAR_BYTES: of two, one that is at most twice as far away as the other. */
-static bool find_near(uint64_t first, uint64_t last, struct ct_range *out)
-{
-    for (uint64_t distance = 0; distance <= NEAR_BYTES; distance = distance ? 2 * distance : 64) {
-        const uint64_t start = first > distance ? first - distance : 0;
-
-        if (ct_address_find_any(start, (last > UINT64_MAX - distance ? UINT64_MAX : last + distance) - start + 1, out))
-            return true;
-    }
-    return false;
-}
-
 static void describe_place(const struct ct_range *range, uint64_t first, uint64_t last, char *out, size_t size)
 {
-    const uint64_t end = range->start + range->size_bytes;
+    const uint64_t distance = ct_range_distance(range, first, last);
 
-    if (first >= end)
-        snprintf(out, size, ", %" PRIu64 " bytes behind", first - end + 1);
-    else if (last < range->start)
-        snprintf(out, size, ", %" PRIu64 " bytes before", range->start - last);
+    if (distance)
+        snprintf(out, size, ", %" PRIu64 " bytes %s", distance, first < range->start ? "before" : "behind");
     else if (first == last)
         snprintf(out, size, ", byte %" PRIu64 " of", first - range->start);
     else
@@ -53,7 +39,7 @@ void ct_device_fault_describe(const struct ct_device_info *info, const struct ct
 
     if (first != last)
         snprintf(between, sizeof between, " to 0x%" PRIx64, last);
-    if (!find_near(first, last, &range)) {
+    if (!ct_address_find_nearest(first, last, NEAR_BYTES, &range)) {
         snprintf(out, size, "%s address 0x%" PRIx64 "%s, where no allocation is near", accesses[address->access], first, between);
         return;
     }

@@ -6,8 +6,6 @@
  * left of it tells whether the integer is exact. The rounding, too, is by integers, so nothing depends on how the driver treats subnormals. */
 #include "round32.h"
 
-#define NOT_A_NUMBER UINT32_C(0x7fffffff)
-
 static ct_value to_float(struct ct_cursor *at, enum ptx_type from, ct_value x)
 {
     return ct_converted(at, CT_OP_ITOF, from, PTX_F32, x);
@@ -71,7 +69,7 @@ ct_value ct_lower_integer_quotient32(struct ct_lower *l, enum ptx_rounding round
 
     result = ct_select(at, ct_or(at, no_top, infinite_bottom), sign, result);
     result = ct_select(at, ct_or(at, infinite_top, no_bottom), ct_or_imm(at, sign, CT_INFINITE32), result);
-    return ct_select(at, ct_or(at, is_nan, is_undefined), ct_const32(at, NOT_A_NUMBER), result);
+    return ct_select(at, ct_or(at, is_nan, is_undefined), ct_const32(at, CT_NAN32), result);
 }
 
 /* ---- square roots ---- */
@@ -108,5 +106,5 @@ ct_value ct_lower_integer_root32(struct ct_lower *l, enum ptx_rounding rounding,
     const ct_value is_usual = ct_icmp_imm(at, PTX_U32, PTX_LT, ct_add_imm(at, a, UINT64_MAX), CT_INFINITE32 - 1);
     const ct_value is_negative = ct_icmp_imm(at, PTX_U32, PTX_GT, a, CT_SIGN32);
 
-    return ct_select(at, is_usual, positive_root(at, rounding, a), ct_select(at, is_negative, ct_const32(at, NOT_A_NUMBER), a));
+    return ct_select(at, is_usual, positive_root(at, rounding, a), ct_select(at, is_negative, ct_const32(at, CT_NAN32), a));
 }

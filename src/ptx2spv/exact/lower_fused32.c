@@ -12,7 +12,6 @@ enum {
     LEAST_UNIT = -4096,                    /* of zero, below all others */
     REST_BITS = 39,                        /* of 64, below those that are rounded */
 };
-#define NOT_A_NUMBER UINT32_C(0x7fffffff)
 
 /* magnitude * 2^unit. The magnitude has 64 bits, the unit 32, and the sign is its bit in an f32. */
 struct term {
@@ -119,7 +118,7 @@ static ct_value with_special_values(struct ct_cursor *at, ct_value a, ct_value b
 
     result = ct_select(at, c_is_infinite, c, result);
     result = ct_select(at, is_infinite, ct_or_imm(at, sign, CT_INFINITE32), result);
-    return ct_select(at, ct_or(at, is_nan, ct_or(at, of_zero, opposed)), ct_const32(at, NOT_A_NUMBER), result);
+    return ct_select(at, ct_or(at, is_nan, ct_or(at, of_zero, opposed)), ct_const32(at, CT_NAN32), result);
 }
 
 /* An exact sum of 0 is -0 if both terms are, and with .rm unless both are +0. */
@@ -128,29 +127,36 @@ static ct_value zero_of(struct ct_cursor *at, enum ptx_rounding rounding, const 
     return rounding == PTX_RM ? ct_or(at, x->sign, y->sign) : ct_and(at, x->sign, y->sign);
 }
 
+/* a * b + c of finite numbers, not yet rounded. */
+struct exact_sum {
+    ct_value is_zero, zero; /* and the zero that it is then */
+    struct ct_unrounded32 unrounded;
+};
+
+static struct exact_sum exact_sum(struct ct_cursor *at, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c)
+{
+    const struct term x = product(at, a, b), y = addend(at, c);
+    ct_value is_inexact;
+    const struct term sum = sum_of(at, &x, &y, &is_inexact);
+
+    return (struct exact_sum){ct_equals(at, sum.magnitude, 0), zero_of(at, rounding, &x, &y), normalized(at, &sum, is_inexact)};
+}
+
 ct_value ct_lower_integer_fused32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c)
 {
     struct ct_cursor *at = &l->at;
-    const struct term x = product(at, a, b), y = addend(at, c);
-    ct_value is_inexact, result;
-    const struct term sum = sum_of(at, &x, &y, &is_inexact);
-    const struct ct_unrounded32 unrounded = normalized(at, &sum, is_inexact);
+    const struct exact_sum sum = exact_sum(at, rounding, a, b, c);
 
     if (l->insn->ftz)
-        l->tiny = ct_is_tiny32(at, rounding, &unrounded);
-    result = ct_select(at, ct_equals(at, sum.magnitude, 0), zero_of(at, rounding, &x, &y), ct_rounded32(at, rounding, &unrounded));
-    return with_special_values(at, a, b, c, result);
+        l->tiny = ct_is_tiny32(at, rounding, &sum.unrounded);
+    return with_special_values(at, a, b, c, ct_select(at, sum.is_zero, sum.zero, ct_rounded32(at, rounding, &sum.unrounded)));
 }
 
 ct_value ct_lower_integer_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_value c)
 {
     struct ct_cursor *at = &l->at;
-    const struct term x = product(at, a, b), y = addend(at, c);
-    ct_value is_inexact, result;
-    const struct term sum = sum_of(at, &x, &y, &is_inexact);
-    const struct ct_unrounded32 unrounded = normalized(at, &sum, is_inexact);
-    const ct_value rounded = ct_shl_imm(at, ct_resize(at, ct_rounded_bf16(at, &unrounded), PTX_U16, CT_W_32), 16);
+    const struct exact_sum sum = exact_sum(at, PTX_RN, a, b, c);
+    const ct_value rounded = ct_bf16_widened(at, ct_rounded_bf16(at, &sum.unrounded));
 
-    result = ct_select(at, ct_equals(at, sum.magnitude, 0), zero_of(at, PTX_RN, &x, &y), rounded);
-    return ct_bf16_narrowed(l, PTX_F32, with_special_values(at, a, b, c, result));
+    return ct_bf16_narrowed(l, PTX_F32, with_special_values(at, a, b, c, ct_select(at, sum.is_zero, sum.zero, rounded)));
 }

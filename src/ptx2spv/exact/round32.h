@@ -8,6 +8,7 @@
 enum { CT_FRACTION_BITS32 = 23, CT_BIAS32 = 127 };
 #define CT_SIGN32 UINT32_C(0x80000000)
 #define CT_INFINITE32 UINT32_C(0x7f800000)
+#define CT_NAN32 UINT32_C(0x7fffffff) /* as ct_float_layout_of(PTX_F32)->nan */
 
 /* A positive number: fraction * 2^(exponent - CT_BIAS32 - CT_FRACTION_BITS32), the fraction of 24 bits with the upper one set. */
 struct ct_parts32 {
