@@ -61,9 +61,10 @@ struct ptx2spv_options {
     bool cooperative; /* for ptx2spv_kernel_compile: compile for cooperative launches, see struct ptx2spv_grid; ignored elsewhere */
     bool clusters;    /* with cooperative: compile for clusters of several blocks; their shared memory is in device memory */
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
-    bool any_grid;                        /* for ptx2spv_kernel_compile: kernel_info.limits_grid and limits_objects will be 0 */
-    bool check;                           /* for ptx2spv_kernel_compile: check the kernel's accesses to memory, see struct ptx2spv_check */
-    bool check_races; /* with check: also for races in shared memory; kernel_info.checks_races says whether that was possible */
+    bool any_grid;       /* for ptx2spv_kernel_compile: kernel_info.limits_grid, limits_objects and whole_warps will be 0 */
+    bool probe_matrices; /* for ptx2spv_kernel_compile: the kernel does what struct ptx2spv_matrix_probe says, whatever its text is */
+    bool check;          /* for ptx2spv_kernel_compile: check the kernel's accesses to memory, see struct ptx2spv_check */
+    bool check_races;    /* with check: also for races in shared memory; kernel_info.checks_races says whether that was possible */
 };
 
 enum ptx2spv_dialect {
@@ -118,6 +119,38 @@ enum ptx2spv_workaround {
 #include "workarounds.def"
     PTX2SPV_WORKAROUNDS = (1 << PTX2SPV_WORKAROUND_COUNT) - 1 /* all of them */
 };
+
+/* Products of matrices that a subgroup of 32 lanes computes as one operation (Vulkan: VK_KHR_cooperative_matrix). */
+enum ptx2spv_matrix_element {
+    PTX2SPV_MATRIX_NONE,
+    PTX2SPV_MATRIX_F16,
+    PTX2SPV_MATRIX_BF16,
+    PTX2SPV_MATRIX_F32,
+    PTX2SPV_MATRIX_S8,
+    PTX2SPV_MATRIX_U8,
+    PTX2SPV_MATRIX_S32,
+    PTX2SPV_MATRIX_U32,
+};
+static inline unsigned ptx2spv_matrix_element_bits(unsigned element)
+{
+    return element == PTX2SPV_MATRIX_S8 || element == PTX2SPV_MATRIX_U8      ? 8
+           : element == PTX2SPV_MATRIX_F16 || element == PTX2SPV_MATRIX_BF16 ? 16
+                                                                             : 32;
+}
+enum ptx2spv_matrix_use { PTX2SPV_MATRIX_A, PTX2SPV_MATRIX_B, PTX2SPV_MATRIX_C /* and D */, PTX2SPV_MATRIX_USES };
+/* Which lane holds which element of a matrix, and in which of its components. Each string lists the bits of a coordinate, the lowest first: a digit
+ * is a bit of the lane's number, a letter from `a` on is a bit of the component's number. Lanes that differ only in bits that no coordinate has
+ * hold the same elements. "": not known, the matrix is not used. */
+struct ptx2spv_matrix_layout {
+    char row[8], column[8];
+};
+struct ptx2spv_matrix {
+    uint8_t m, n, k;                         /* A has m rows and k columns, B k and n, C m and n; powers of two; 0 ends the table */
+    uint8_t factor, sum;                     /* enum ptx2spv_matrix_element: of A and B; of C and D */
+    uint8_t components[PTX2SPV_MATRIX_USES]; /* how many elements a lane holds; 0: not known */
+    struct ptx2spv_matrix_layout layouts[PTX2SPV_MATRIX_USES];
+};
+#define PTX2SPV_MATRICES_MAX 12
 
 /* Everything about a device that the compiler may rely on. Zero means that the feature is absent. Plain data: its bytes are part of the
  * cache key, so initialize it with memset or {0} and leave no padding unset. */
@@ -189,7 +222,8 @@ struct ptx2spv_target {
     uint8_t reserved[1];   /* 0 */
     uint8_t lockstep;      /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
-    struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX]; /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */
+    struct ptx2spv_matrix matrices[PTX2SPV_MATRICES_MAX]; /* for PTX2SPV_WARP_NATIVE and a subgroup_size of 32 */
+    struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX];   /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */
 };
 
 /* Specialization constants that every kernel declares (Vulkan). Blocks are launched one-dimensional. */
@@ -466,6 +500,19 @@ struct ptx2spv_grid {
  * for the block that accesses it. */
 #define PTX2SPV_CLUSTER_RANK_SHIFT 24
 
+/* What a kernel compiled with options.probe_matrices finds out. Its only parameter is the CUDA address of this struct, and its block has 32 threads.
+ * Of each matrix of the target and each use of it, it stores the number of components if that is 0 in the target; otherwise it loads the two
+ * matrices in `inputs`, whose rows follow each other without gaps, and each lane stores its components of both, packed in words. */
+#define PTX2SPV_MATRIX_BYTES 4096 /* the largest matrix */
+#define PTX2SPV_MATRIX_WORDS 32   /* the most that a lane holds */
+struct ptx2spv_matrix_probe {
+    struct {
+        uint8_t inputs[2][PTX2SPV_MATRIX_BYTES];
+        uint32_t words[2][PTX2SPV_MATRIX_WORDS][32]; /* by lane */
+        uint32_t components[4];                      /* one number */
+    } uses[PTX2SPV_MATRICES_MAX][PTX2SPV_MATRIX_USES];
+};
+
 /* A kernel with kernel_info.shared_in_memory has this struct as an additional parameter at kernel_info.slots_param_offset, and no work-group
  * memory. Block number b of the grid (x fastest) has its shared memory and its exchange area in slot b & mask; the host lets only blocks run
  * at the same time that have different slots. The initial contents of a slot do not matter.
@@ -674,7 +721,9 @@ struct ptx2spv_kernel_info {
     uint8_t shared_in_memory; /* see struct ptx2spv_slots; uses_shared is then 0 */
     uint8_t limits_grid;      /* a launch may have at most PTX2SPV_GRID_LIMIT threads in x, gridDim.x * blockDim.x */
     uint8_t checks_races;     /* see PTX2SPV_CHECK_SHADOW */
+    uint8_t whole_warps;      /* a block of a launch must have a multiple of 32 threads */
     uint8_t limits_objects;   /* objects to which parameters point may have at most PTX2SPV_OBJECT_LIMIT bytes */
+    uint8_t reserved[3];      /* 0 */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */

@@ -492,6 +492,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);
     out_info->unproven_warps = !driver->warps;
+    ct_vk_find_matrices(instance, out, &out_info->target);
     out_info->target.sampled_images = has_texture_descriptors(out, &properties);
     out_info->target.images_take_any_place = out_info->driver_id == CT_DRIVER_NVIDIA; /* its texture units are CUDA's */
     out_info->exact_normalized = out_info->driver_id == CT_DRIVER_NVIDIA;

@@ -5,7 +5,7 @@
 #ifndef CT_VK_VK_H
 #define CT_VK_VK_H
 /* Parts: address_rule.c, backend.c, device.c, device_fault.c, device_info.c, device_loss.c, external_memory.c, external_semaphore.c, features.c,
- * instance.c, kernel.c, result.c, timestamp.c. */
+ * instance.c, kernel.c, matrices.c, result.c, timestamp.c. */
 
 #include "core/device/absence.h"
 #include "core/device/backend.h"
@@ -32,6 +32,8 @@ struct ct_vk_features {
     VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR reconvergence;
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executable;
     VkPhysicalDeviceFaultFeaturesEXT fault;
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperative_matrix;
+    VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
 };
 
 /* features.c. Zeroes the structures and chains them from features->core, without those of absent extensions. */
@@ -102,6 +104,9 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
 /* address_rule.c: determines the address rule of a device by experiment, and fills in everything that follows from it. `likely` is the
  * rule known for the driver. It is tried first, since a refused request has side effects on some drivers. */
 void ct_vk_address_rule_probe(struct ct_vk_physical *physical, struct ct_device_info *info, enum ct_address_rule likely);
+
+/* matrices.c: fills in target->matrices, without their layouts, which only a probe can find out. */
+void ct_vk_find_matrices(const struct ct_vk_instance *instance, const struct ct_vk_physical *physical, struct ptx2spv_target *target);
 
 /* Converts a result of Vulkan to one of CUDA. Logs failures with the call's name. VK_TIMEOUT and VK_NOT_READY become NOT_READY. */
 CUresult ct_vk_result(VkResult result, const char *call);

@@ -6,6 +6,7 @@
  * Each form is a kernel of two warps that executes the instruction once for each kind of contents, in a loop. The first argument selects
  * forms by a part of their names. */
 #include "../api/api_test.h"
+#include "matrix_places.h"
 #include "matrix_values.h"
 
 #include <fenv.h>
@@ -54,28 +55,14 @@ static struct place place_in_quad_pairs(const struct form *form, char operand, u
     return place;
 }
 
-/* All other shapes: `group` and `in_group` are groupID and threadID_in_group of the ISA; `pack` elements are in a register. */
 static struct place place_of(const struct form *form, char operand, unsigned lane, unsigned i)
 {
-    const unsigned group = lane / 4, in_group = lane % 4;
-    const unsigned bits = element_bits(form->a), pack = bits >= 32 ? 1 : 32 / bits;
-    struct place place = {0, group, 0};
+    struct matrix_place place;
 
     if (is_quad_pairs(form))
         return place_in_quad_pairs(form, operand, lane, i);
-    if (operand == 'b') {
-        place.row = pack * in_group + i % pack + 4 * pack * (i / pack);
-        place.column = group;
-    } else if (operand == 'a') {
-        const unsigned part = form->m == 8 ? i / pack * 2 : i / pack;
-
-        place.row += part % 2 * 8;
-        place.column = pack * in_group + i % pack + 4 * pack * (part / 2);
-    } else {
-        place.row += i / 2 * 8;
-        place.column = 2 * in_group + i % 2;
-    }
-    return place;
+    place = matrix_place(form->m, element_bits(form->a), operand, lane, i);
+    return (struct place){0, place.row, place.column};
 }
 
 static enum element type_of(const struct form *form, char operand)

@@ -235,6 +235,10 @@ bool spirv_evaluate(struct spirv_program *p, const uint32_t *w, unsigned thread)
     case SpvOpCompositeExtract:
         *result = *spirv_part(p, w[3], w[4], thread);
         return true;
+    case SpvOpCompositeInsert:
+        for (unsigned i = 0; i < type->count; i++)
+            *spirv_part(p, w[2], i, thread) = *spirv_part(p, i == w[5] ? w[3] : w[4], i == w[5] ? 0 : i, thread);
+        return true;
     case SpvOpVectorExtractDynamic:
         if (spirv_read(p, w[4], thread) >= spirv_type(p, w[3])->count)
             return spirv_wrong(p, "component %llu of a vector", (unsigned long long)spirv_read(p, w[4], thread));

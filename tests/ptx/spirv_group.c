@@ -257,6 +257,14 @@ static bool shuffle(struct group *g, const struct subgroup *s, const struct tang
     return true;
 }
 
+/* All threads of a whole subgroup execute these together. */
+static bool matrix(struct group *g, const struct subgroup *s, const struct tangle *t)
+{
+    if (g->p.run->subgroup_lanes != 32 || t->members != UINT32_MAX)
+        return spirv_wrong(&g->p, "not all 32 threads of a subgroup execute an instruction with a matrix");
+    return spirv_execute_matrix(&g->p, t->at, s->first);
+}
+
 /* ---- steps ---- */
 
 enum kind { PLAIN, ACCESS, NOTHING, ENTERS, ENDS, GROUP, BARRIER };
@@ -283,7 +291,7 @@ static enum kind kind_of(uint32_t op)
         [SpvOpAtomicLoad... SpvOpAtomicXor] = ACCESS,
     };
 
-    return op < sizeof kinds ? (enum kind)kinds[op] : PLAIN;
+    return spirv_is_matrix_op(op) ? GROUP : op < sizeof kinds ? (enum kind)kinds[op] : PLAIN;
 }
 
 /* PTX ISA, bar.sync: what threads wrote before it, in shared and global memory, is performed for all participating threads. In SPIR-V a
@@ -296,6 +304,13 @@ static bool orders_memory(struct group *g, const uint32_t *w)
     if (semantics & SpvMemorySemanticsAcquireReleaseMask && semantics & SpvMemorySemanticsWorkgroupMemoryMask && semantics & global)
         return true;
     return spirv_wrong(&g->p, "a barrier with the semantics %#llx orders not all memory", (unsigned long long)semantics);
+}
+
+static bool execute_group(struct group *g, const struct subgroup *s, const struct tangle *t)
+{
+    const uint32_t op = spirv_op(t->at);
+
+    return spirv_is_matrix_op(op) ? matrix(g, s, t) : op == SpvOpGroupNonUniformBallot ? ballot(g, s, t) : shuffle(g, s, t);
 }
 
 static bool execute(struct group *g, const uint32_t *w, unsigned thread)
@@ -371,7 +386,7 @@ static bool step(struct group *g, struct subgroup *s, unsigned which)
     }
     if (kind == ACCESS)
         return true;
-    if ((kind == ENTERS && !enter(g, t)) || (kind == GROUP && !(spirv_op(t->at) == SpvOpGroupNonUniformBallot ? ballot : shuffle)(g, s, t)))
+    if ((kind == ENTERS && !enter(g, t)) || (kind == GROUP && !execute_group(g, s, t)))
         return false;
     t->at += spirv_length(t->at);
     return true;

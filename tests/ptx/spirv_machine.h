@@ -5,6 +5,7 @@
 #define TESTS_PTX_SPIRV_MACHINE_H
 
 #include "ir_machine.h"
+#include "cuttle/ptx2spv.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,13 @@ enum spirv_barriers {
     SPIRV_BARRIERS_OF_GPU,
 };
 
+/* Cooperative matrices: the layouts of `table`, which ends with m = 0, hold for all matrices of the same size and use whose elements are floats, or integers, of the same width. multiply
+ * replaces c by a b + c, for elements that are bits, row by row. */
+struct spirv_matrices {
+    const struct ptx2spv_matrix *table;
+    void (*multiply)(const struct ptx2spv_matrix *matrix, const uint64_t *a, const uint64_t *b, uint64_t *c);
+};
+
 /* The execution of one work-group of one dimension. */
 struct spirv_run {
     uint32_t threads, subgroup_lanes; /* at most 1024 and 128 */
@@ -32,9 +40,10 @@ struct spirv_run {
     const struct spirv_range *ranges;
     unsigned n_ranges;
     enum spirv_barriers barriers;
-    uint64_t unwritten;   /* the value of uninitialized variables and work-group memory, and of undefined values */
-    uint32_t schedule;    /* a seed for the order of threads, as far as SPIR-V leaves it open */
-    uint64_t quiet_limit; /* number of blocks without an event after which the run is given up; 0: a million */
+    const struct spirv_matrices *matrices; /* NULL: the device has no matrix units */
+    uint64_t unwritten;                    /* the value of uninitialized variables and work-group memory, and of undefined values */
+    uint32_t schedule;                     /* a seed for the order of threads, as far as SPIR-V leaves it open */
+    uint64_t quiet_limit;                  /* number of blocks without an event after which the run is given up; 0: a million */
     /* called for stores to global memory, which are the events; false stops the run */
     bool (*on_store)(void *user, uint64_t address, uint64_t value);
     void *user;

@@ -33,7 +33,7 @@ static bool chain(struct spirv_program *p, const uint32_t *w, unsigned thread)
     return true;
 }
 
-static uint8_t *find_global(struct spirv_program *p, uint64_t address, uint32_t bytes)
+uint8_t *spirv_find_global(struct spirv_program *p, uint64_t address, uint32_t bytes)
 {
     for (unsigned i = 0; i < p->run->n_ranges; i++) {
         const struct spirv_range *range = &p->run->ranges[i];
@@ -53,7 +53,7 @@ static uint8_t *find_bytes(struct spirv_program *p, uint32_t pointer, uint32_t b
 
     switch (spirv_type(p, pointer)->storage) {
     case SpvStorageClassPhysicalStorageBuffer:
-        return find_global(p, place, bytes);
+        return spirv_find_global(p, place, bytes);
     case SpvStorageClassWorkgroup:
         if (place + bytes <= p->shared_bytes)
             return p->shared + place;

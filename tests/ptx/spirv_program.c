@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { COMPONENTS_MAX = 64 }; /* of a matrix, in a thread */
+
 /* The header has it as a C99 inline function, which needs an external definition in one file. */
 extern inline void SpvHasResultAndType(SpvOp opcode, bool *has_result, bool *has_type);
 
@@ -54,7 +56,7 @@ uint32_t spirv_bytes(const struct spirv_program *p, uint32_t type)
     return t->count * t->bits / 8;
 }
 
-static void declare_type(struct spirv_program *p, const uint32_t *w)
+static bool declare_type(struct spirv_program *p, const uint32_t *w)
 {
     struct spirv_id *type = &p->ids[w[1]];
 
@@ -83,6 +85,8 @@ static void declare_type(struct spirv_program *p, const uint32_t *w)
         type->bits = p->ids[w[2]].bits;
         type->count = spirv_length(w) - 2;
         break;
+    case CT_SPV_OP_TYPE_COOPERATIVE_MATRIX_KHR:
+        return spirv_declare_matrix(p, w, type);
     case SpvOpTypePointer:
         type->bits = 64;
         type->storage = w[2];
@@ -91,6 +95,7 @@ static void declare_type(struct spirv_program *p, const uint32_t *w)
     default:
         break;
     }
+    return true;
 }
 
 static bool is_constant(uint32_t op)
@@ -178,17 +183,29 @@ static bool define(struct spirv_program *p, const uint32_t *w, uint64_t **next, 
     return !is_constant(op) || define_constant(p, w);
 }
 
-/* Upper bound of the number of words of values: no composite has more components than a struct has members. */
+/* The header does not know them all. */
+static void find_result(uint32_t op, bool *has_result, bool *has_type)
+{
+    *has_result = *has_type = false;
+    SpvHasResultAndType((SpvOp)op, has_result, has_type);
+    if (spirv_is_matrix_op(op)) {
+        *has_result = true;
+        *has_type = op != CT_SPV_OP_TYPE_COOPERATIVE_MATRIX_KHR;
+    }
+}
+
+/* Upper bound of the number of words of values: without matrices, no composite has more components than a struct has members. */
 static size_t count_values(const struct spirv_program *p)
 {
+    const unsigned most = p->run->matrices ? COMPONENTS_MAX : 4;
     size_t n = 0;
 
     for (const uint32_t *w = p->words + 5; w < p->end; w += spirv_length(w)) {
         bool has_result, has_type;
 
-        SpvHasResultAndType((SpvOp)spirv_op(w), &has_result, &has_type);
+        find_result(spirv_op(w), &has_result, &has_type);
         if (has_result && has_type)
-            n += is_constant(spirv_op(w)) ? 4 : spirv_op(w) == SpvOpVariable ? 1 : 4 * (size_t)p->run->threads;
+            n += is_constant(spirv_op(w)) ? most : spirv_op(w) == SpvOpVariable ? 1 : most * (size_t)p->run->threads;
     }
     return n;
 }
@@ -202,11 +219,11 @@ static bool scan(struct spirv_program *p, uint32_t *local_slots)
 
         if (spirv_op(w) == SpvOpDecorate || spirv_op(w) == SpvOpMemberDecorate)
             decorate(p, w);
-        SpvHasResultAndType((SpvOp)spirv_op(w), &has_result, &has_type);
+        find_result(spirv_op(w), &has_result, &has_type);
         if (has_result)
             p->ids[w[has_type ? 2 : 1]].def = w;
-        if (has_result && !has_type && spirv_op(w) != SpvOpLabel)
-            declare_type(p, w);
+        if (has_result && !has_type && spirv_op(w) != SpvOpLabel && !declare_type(p, w))
+            return false;
         if (has_result && has_type && !define(p, w, &next, local_slots))
             return false;
         if (spirv_op(w) == SpvOpLabel && !p->entry)

@@ -4,11 +4,13 @@
  *   spirv_program.c     types, constants, the layout of values
  *   spirv_evaluate.c    arithmetic of one thread
  *   spirv_memory.c      pointers, loads, stores, atomics
+ *   spirv_matrix.c      cooperative matrices
  *   spirv_group.c       scheduling of threads: control flow, subgroups, barriers */
 #ifndef TESTS_PTX_SPIRV_PROGRAM_H
 #define TESTS_PTX_SPIRV_PROGRAM_H
 
 #include "spirv_machine.h"
+#include "ptx2spv/spirv/spirv_newer.h"
 
 #define SPV_ENABLE_UTILITY_CODE
 #include <spirv/unified1/spirv.h>
@@ -23,6 +25,8 @@ struct spirv_id {
     /* of a type: bits and number of its components (a pointer has one of 64 bits); the element type of an array, a pointer or a vector */
     unsigned bits, count;
     uint32_t element, storage;
+    const struct ptx2spv_matrix *matrix; /* of the type of a cooperative matrix: a row of the run's table, */
+    unsigned use;                        /* and enum ptx2spv_matrix_use */
     /* decorations */
     uint32_t array_stride, builtin, spec_id;
     uint16_t offsets[SPIRV_MEMBERS_MAX]; /* of a struct's members */
@@ -94,5 +98,17 @@ bool spirv_evaluate(struct spirv_program *p, const uint32_t *w, unsigned thread)
 
 /* Executes an instruction that concerns memory: a pointer computation or an access. */
 bool spirv_access(struct spirv_program *p, const uint32_t *w, unsigned thread);
+
+/* The memory at an address of global memory; NULL, with a message, if it is none of the run. */
+uint8_t *spirv_find_global(struct spirv_program *p, uint64_t address, uint32_t bytes);
+
+/* The opcodes of SPV_KHR_cooperative_matrix. */
+static inline bool spirv_is_matrix_op(uint32_t op)
+{
+    return op >= CT_SPV_OP_TYPE_COOPERATIVE_MATRIX_KHR && op <= CT_SPV_OP_COOPERATIVE_MATRIX_LENGTH_KHR;
+}
+bool spirv_declare_matrix(struct spirv_program *p, const uint32_t *w, struct spirv_id *type);
+/* Executes an instruction with a matrix for the 32 threads from `first` on, which are a subgroup. */
+bool spirv_execute_matrix(struct spirv_program *p, const uint32_t *w, unsigned first);
 
 #endif

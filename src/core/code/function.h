@@ -34,12 +34,12 @@ struct ct_function {
 
     bool is_cooperative;             /* compiled for cooperative launches: it is another function's `cooperative` */
     bool is_in_memory;               /* its shared memory is in device memory: it is another function's `in_memory` */
-    bool is_any_grid;                /* compiled for grids and objects of any size: it is another function's `any_grid` */
+    bool is_any_grid;                /* compiled for grids, blocks and objects of any size: it is another function's `any_grid` */
     bool is_clustered;               /* compiled for clusters of several blocks: it is another function's `clustered` */
     struct ct_function *cooperative; /* the same kernel for those; without a handle; NULL until needed; guarded by module->lock */
     struct ct_function *in_memory;   /* likewise, with its shared memory in device memory; a cooperative function may have one, too */
     struct ct_function *clustered;   /* likewise, for launches with clusters of several blocks */
-    struct ct_function *any_grid;    /* likewise, for launches that info.limits_grid or info.limits_objects excludes */
+    struct ct_function *any_grid;    /* likewise, for launches that info.limits_grid, limits_objects or whole_warps excludes */
     struct ct_check_sites *_Atomic check_sites; /* core/check/sites.c, which owns them; NULL until a launch that is checked */
     struct ct_launch_setup *setup; /* of the launch functions of CUDA 2 (launch_setup.c); NULL until used; guarded by module->lock */
 };
@@ -60,7 +60,7 @@ CUresult ct_function_cooperative(struct ct_function *function, struct ct_functio
 CUresult ct_function_clustered(struct ct_function *function, struct ct_function **out);
 /* Likewise with its shared memory in device memory (struct ptx2spv_slots), for launches that need more than the device has. */
 CUresult ct_function_in_memory(struct ct_function *function, struct ct_function **out);
-/* Likewise without info.limits_grid and info.limits_objects. Of the result there may be a form in memory. */
+/* Likewise without info.limits_grid, limits_objects and whole_warps. Of the result there may be a form in memory. */
 CUresult ct_function_any_grid(struct ct_function *function, struct ct_function **out);
 bool ct_function_is_compiled(const struct ct_function *function);
 /* INVALID_VALUE: the attribute does not exist, or cannot be set to the value; NOT_PERMITTED: a cluster size that PTX specifies. May compile the

@@ -12,7 +12,9 @@
 
 /* The bytes of a target are part of the key: equal targets have equal bytes. */
 _Static_assert(offsetof(struct ptx2spv_target, float64) == offsetof(struct ptx2spv_target, workarounds) + 4 &&
-                   offsetof(struct ptx2spv_target, windows) == offsetof(struct ptx2spv_target, lockstep) + 1,
+                   offsetof(struct ptx2spv_target, matrices) == offsetof(struct ptx2spv_target, lockstep) + 1 &&
+                   offsetof(struct ptx2spv_target, windows) ==
+                       offsetof(struct ptx2spv_target, matrices) + sizeof((struct ptx2spv_target *)0)->matrices,
                "no padding");
 
 /* Windows are where this process happens to have its memory, so such code is of no use to others. Whoever asks for dumps wants the compiler to

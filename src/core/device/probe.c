@@ -228,6 +228,7 @@ static void settle(struct ct_device *device, struct ct_backend_device *opened)
     take_back(&info->target, wrong);
     if (info->unproven_warps && (wrong >> CT_PROBE_WARPS & 1 || !(tested >> CT_PROBE_WARPS & 1)))
         info->target.warp_form = PTX2SPV_WARP_COLLECTIVE;
+    ct_probe_matrices(device->backend, opened, info);
 }
 
 void ct_probe_ensure(struct ct_device *device, struct ct_backend_device *opened)

@@ -3,7 +3,7 @@
  * are correct. */
 #ifndef CT_CORE_PROBE_H
 #define CT_CORE_PROBE_H
-/* Parts: probe_cache.c, probe_warps.c. */
+/* Parts: probe_cache.c, probe_matrices.c, probe_warps.c. */
 
 #include "backend.h"
 
@@ -28,6 +28,11 @@ CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device
  * untouched on failure. */
 CUresult ct_probe_warps(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
                         bool *out_right);
+
+/* ---- probe_matrices.c ---- */
+/* Finds out, or reads from the disk cache, which lane holds which element of the target's matrices, and removes those for which that cannot be
+ * expressed in its table. */
+void ct_probe_matrices(const struct ct_backend *backend, struct ct_backend_device *opened, struct ct_device_info *info);
 
 /* ---- probe_cache.c: cached results, in $XDG_CACHE_HOME/cuttle or ~/.cache/cuttle ---- */
 /* False: there is no valid result for this device, driver and set of claims. */

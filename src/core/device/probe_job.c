@@ -9,15 +9,15 @@
 #define CT_CHANNEL "probe"
 #define TIMEOUT_NS UINT64_C(10000000000)
 
-static bool compile(const struct ptx2spv_target *target, const char *text, struct ptx2spv_kernel *out)
+static bool compile(const struct ptx2spv_target *target, const struct ct_probe_job *job, struct ptx2spv_kernel *out)
 {
-    const struct ptx2spv_options options = {0};
+    const struct ptx2spv_options options = {.probe_matrices = job->probe_matrices};
     struct ptx2spv_target plain = *target;
     struct ptx2spv_module *module = NULL;
     enum ptx2spv_status status;
 
     plain.pointer_rule = PTX2SPV_POINTER_SAME;
-    status = ptx2spv_module_create(text, strlen(text), &options, &module);
+    status = ptx2spv_module_create(job->text, strlen(job->text), &options, &module);
     if (status == PTX2SPV_OK)
         status = ptx2spv_kernel_compile(module, 0, &plain, &options, out);
     ptx2spv_module_destroy(module);
@@ -97,7 +97,7 @@ CUresult ct_probe_execute(const struct ct_backend *backend, struct ct_backend_de
     struct ptx2spv_kernel kernel;
     CUresult r;
 
-    if (!compile(target, job->text, &kernel))
+    if (!compile(target, job, &kernel))
         return CUDA_ERROR_NOT_SUPPORTED;
     r = prepare(&run, opened, &kernel);
     ptx2spv_kernel_finish(&kernel);

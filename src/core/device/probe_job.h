@@ -17,6 +17,7 @@ struct ct_probe_job {
     void (*before)(void *user, unsigned round); /* may be NULL */
     void (*after)(void *user, unsigned round, const void *output);
     void *user;
+    bool probe_matrices; /* the kernel does what struct ptx2spv_matrix_probe says */
 };
 /* Compiles and runs the kernel, with device addresses used without conversion. NOT_READY: the kernel did not end within the time limit, and
  * its memory and queue are leaked. */

@@ -265,7 +265,8 @@ static CUresult check_room(const struct ct_function *function, const struct ct_l
 
 static bool needs_any_grid(const struct ct_function *function, const struct ct_launch_shape *shape)
 {
-    return (function->info.limits_grid && (uint64_t)shape->grid[0] * shape->block[0] > PTX2SPV_GRID_LIMIT) ||
+    return (function->info.whole_warps && block_threads_of(shape) % 32) ||
+           (function->info.limits_grid && (uint64_t)shape->grid[0] * shape->block[0] > PTX2SPV_GRID_LIMIT) ||
            (function->info.limits_objects && ct_address_has_large_objects());
 }
 

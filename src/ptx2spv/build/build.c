@@ -158,7 +158,10 @@ bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct c
         ct_build_enter_cluster(&b);
     else
         move_formals(&b, source->param_regs, source->n_params, 0, true);
-    build_statements(&b);
+    if (fn->compilation->options.probe_matrices)
+        ct_build_matrix_probe(&b);
+    else
+        build_statements(&b);
     b.at.where = source->where;
     build_return(&b);
     ct_emit_insn(&b.at, CT_OP_UNREACHABLE, PTX_NONE, 0, 0); /* ends the dead block after the return */

@@ -2,7 +2,7 @@
 /* The interface between build.c, which walks a function's statements, and the instruction families (build_*.c). */
 #ifndef PTX2SPV_BUILD_H
 #define PTX2SPV_BUILD_H
-/* Parts: build_atomic.c, build_bits.c, build_control.c, build_copy.c, build_frame.c, build_move.c, build_operand.c, build_stack.c, build_texture.c,
+/* Parts: build_atomic.c, build_bits.c, build_control.c, build_copy.c, build_frame.c, build_matrix_probe.c, build_move.c, build_operand.c, build_stack.c, build_texture.c,
  * build_video.c, build_video_scalar.c, build_warp.c. */
 
 #include "ptx2spv/ir/builder.h"
@@ -116,6 +116,10 @@ void ct_build_prepare_stack(struct ct_build *b);
 /* Calls a function with 32-bit and 64-bit arguments, whose result consists of n values of a type. */
 void ct_build_function_call(struct ct_build *b, struct ptx_function *callee, const ct_value *arguments, uint32_t n_arguments,
                             enum ptx_type type, ct_value *results, uint32_t n);
+
+/* ---- build_matrix_probe.c ---- */
+/* The body of a kernel that is compiled with options.probe_matrices. */
+void ct_build_matrix_probe(struct ct_build *b);
 
 /* ---- families ---- */
 #define BUILD(opcode, handler, guarding, integer_op, float_op) void ct_build_##handler(struct ct_build *b);

@@ -441,6 +441,8 @@ void ct_build_products(struct ct_build *b, const struct ct_products *products)
         ct_build_invalid(b, "wrong number of operands");
         return;
     }
+    if (ct_build_products_in_units(b, products))
+        return;
     if (!post_all(m, d) || !read_accumulators(m, d, values))
         return;
     compute(m, values, n);

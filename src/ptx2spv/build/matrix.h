@@ -2,11 +2,12 @@
 /* Shared by the matrix instructions (PTX ISA, "Warp-Level Matrix Instructions"): what their words say, which lane holds which element,
  * and the memory through which the lanes of a warp pass elements to each other.
  *
- * No instruction of the device is used. Each lane stores its registers to the matrix area (sync/matrix_area.c), the lanes wait for each
- * other once (WARPSYNC, which every form of warps has), and each lane loads the elements that its results depend on. */
+ * Products are computed by the device's matrix units if it has the types (build_mma_units.c). Everything else needs no such instruction:
+ * each lane stores its registers to the matrix area (sync/matrix_area.c), the lanes wait for each other once (WARPSYNC, which every form of
+ * warps has), and each lane loads the elements that its results depend on. */
 #ifndef PTX2SPV_MATRIX_H
 #define PTX2SPV_MATRIX_H
-/* Parts: build_matrix.c, build_mma.c, build_mma_sparse.c, build_wmma.c, matrix_words.c, matrix_fragment.c. */
+/* Parts: build_matrix.c, build_mma.c, build_mma_sparse.c, build_mma_units.c, build_wmma.c, matrix_words.c, matrix_fragment.c. */
 
 #include "build_address.h"
 
@@ -86,6 +87,11 @@ struct ct_fragment_path {
 void ct_fragment_path_init(struct ct_cursor *at, struct ct_fragment_path *path);
 /* index: of the element of `from`; constant: the coordinate that is constant, if one is. */
 struct ct_fragment_place ct_fragment_find(const struct ct_fragment_path *path, unsigned index, unsigned constant);
+/* The constant parts for the constant parts of both coordinates. */
+struct ct_fragment_place ct_fragment_at(const struct ct_fragment *of, unsigned row, unsigned column);
+/* Whether each lane itself holds the elements of `of` that have the coordinates of its elements of `from`. Coordinates that have more bits in `of` are
+ * completed by constants. */
+bool ct_fragment_is_in_lane(const struct ct_fragment *of, const struct ct_fragment *from);
 
 /* ---- build_matrix.c: the matrix area ---- */
 
@@ -117,6 +123,11 @@ struct ct_products {
 bool ct_products_are_legal(const struct ct_build *b, const struct ct_matrix_words *words, const struct ct_products *products,
                            bool are_mixed);
 void ct_build_products(struct ct_build *b, const struct ct_products *products);
+
+/* ---- build_mma_units.c ---- */
+
+/* Builds the products if the target has matrix units for them. False: it has not, and nothing was built. */
+bool ct_build_products_in_units(struct ct_build *b, const struct ct_products *products);
 
 /* ---- build_mma_sparse.c ---- */
 

@@ -148,10 +148,10 @@ ct_value ct_fragment_of_lane(struct ct_cursor *at, const char *coordinate)
 
 /* ---- paths ---- */
 
-/* Adds the bits of a coordinate that the lane determines. */
+/* Adds the bits of a coordinate that the lane determines; bits that only one of the two coordinates has are constants, or dropped. */
 static void add_moves(const char *of, const char *from, struct moves *lane, struct moves *element)
 {
-    for (unsigned i = 0; of[i]; i++) {
+    for (unsigned i = 0; of[i] && from[i]; i++) {
         if (!is_lane_bit(from[i]))
             continue;
         if (is_lane_bit(of[i]))
@@ -195,11 +195,33 @@ static void add_constant(const char *of, unsigned value, struct ct_fragment_plac
     }
 }
 
-struct ct_fragment_place ct_fragment_find(const struct ct_fragment_path *path, unsigned index, unsigned constant)
+struct ct_fragment_place ct_fragment_at(const struct ct_fragment *of, unsigned row, unsigned column)
 {
     struct ct_fragment_place place = {0};
 
-    add_constant(path->of->row, path->row ? ct_fragment_constant(path->from->row, index) : constant, &place);
-    add_constant(path->of->column, path->column ? ct_fragment_constant(path->from->column, index) : constant, &place);
+    add_constant(of->row, row, &place);
+    add_constant(of->column, column, &place);
     return place;
+}
+
+struct ct_fragment_place ct_fragment_find(const struct ct_fragment_path *path, unsigned index, unsigned constant)
+{
+    return ct_fragment_at(path->of, path->row ? ct_fragment_constant(path->from->row, index) : constant,
+                          path->column ? ct_fragment_constant(path->from->column, index) : constant);
+}
+
+/* Whether each bit that a lane determines is a bit of the same lane, and all others are constants. */
+static bool is_in_lane(const char *of, const char *from)
+{
+    for (; *of; of++) {
+        if (is_lane_bit(*of) ? *from != *of : *from && is_lane_bit(*from))
+            return false;
+        from += *from != 0;
+    }
+    return true;
+}
+
+bool ct_fragment_is_in_lane(const struct ct_fragment *of, const struct ct_fragment *from)
+{
+    return is_in_lane(of->row, from->row) && is_in_lane(of->column, from->column);
 }

@@ -99,7 +99,7 @@ struct ct_insn {
     uint8_t compare;   /* enum ptx_compare */
     uint8_t rounding;  /* enum ptx_rounding; NONE means RN */
     uint8_t operation; /* enum ptx_operation: ATOM, BARRIER red, REDUX */
-    uint8_t mode;      /* enum ptx_mode */
+    uint8_t mode;      /* enum ptx_mode; MATRIXLOAD, MATRIXSIZE: enum ptx2spv_matrix_use */
     uint8_t space;     /* enum ct_space */
     uint8_t semantics; /* enum ptx_semantics */
     uint8_t scope;     /* enum ptx_scope */
@@ -115,7 +115,7 @@ struct ct_insn {
     bool is_element;               /* ADD of 64 bits: operand 0 is the address of an array, operand 1 the distance of a thread's element
                                       from it: set by indices.c, for the emitter */
     bool is_checked;               /* LOAD, STORE and ATOM: an access of the program, which `check` examines; set with options.check only */
-    uint64_t imm;                  /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape */
+    uint64_t imm;                  /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape; MATRIX...: number of the matrix */
     int64_t offset;                /* LOAD, STORE, ATOM */
     uint32_t local;                /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
     struct ptx_variable *variable; /* SHAREDADDR */
@@ -277,6 +277,7 @@ struct ct_fn {
     uint32_t param_bytes;       /* of the parameter block, with the additional parameters */
     uint32_t grid_thread_words; /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
     bool limits_objects;        /* set by offsets.c: objects in memory have at most PTX2SPV_OBJECT_LIMIT bytes */
+    bool whole_warps;           /* set by build: blocks have a multiple of 32 threads */
     bool limits_grid;           /* set by indices.c: launches have at most 2^31 threads in x */
     bool uses_dynamic_shared, reads_shared_size, uses_barrier, uses_fault, uses_timer, uses_images, params_in_buffer;
     /* structured form */

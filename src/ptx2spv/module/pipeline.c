@@ -180,6 +180,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .uses_timer = fn->uses_timer,
         .uses_images = fn->uses_images,
         .shared_in_memory = fn->shared_in_memory,
+        .whole_warps = fn->whole_warps,
         .limits_grid = fn->limits_grid,
         .limits_objects = fn->limits_objects,
         .slots_param_offset = fn->slots_param_offset,

@@ -4,30 +4,7 @@
  *      output is deterministic. This file has what both dialects share; emit_vulkan.c and emit_opencl.c have the rest. */
 #include "emit.h"
 
-#include <stdio.h>
-
 #define IDS_MAX 0x3fffffu /* SPIR-V, "Universal Limits" */
-
-void ct_gen_refuse(struct ct_gen *g, enum ptx2spv_status status, const char *format, ...)
-{
-    char text[256];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    ct_error(g->fn->compilation, g->where, status, "%s%s", text,
-             status == PTX2SPV_UNSUPPORTED ? " is not supported"
-             : status == PTX2SPV_INTERNAL  ? " (internal error)"
-                                           : "");
-    g->failed = true;
-}
-
-void ct_gen_need(struct ct_gen *g, bool has, const char *what)
-{
-    if (!has && !g->failed)
-        ct_gen_refuse(g, PTX2SPV_TARGET_LACKS, "the kernel needs %s, which the device lacks", what);
-}
 
 typedef void gen_fn(struct ct_gen *g, const struct ct_insn *insn);
 
@@ -77,6 +54,9 @@ static gen_fn *const emitters[CT_OP_COUNT] = {
     [CT_OP_BALLOT] = ct_gen_ballot,
     [CT_OP_WARPSYNC] = ct_gen_warpsync,
     [CT_OP_CONVERGE] = ct_gen_warpsync,
+    [CT_OP_MATRIXMAD] = ct_gen_matrix_mad,
+    [CT_OP_MATRIXLOAD] = ct_gen_matrix_load,
+    [CT_OP_MATRIXSIZE] = ct_gen_matrix_size,
 #define INTEGER(op) [CT_OP_##op] = ct_gen_integer
     INTEGER(SELECT),
     INTEGER(PACK),

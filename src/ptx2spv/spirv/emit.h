@@ -7,7 +7,7 @@
 #ifndef PTX2SPV_EMIT_H
 #define PTX2SPV_EMIT_H
 /* Parts: emit_arith.c, emit_atomic.c, emit_bytes.c, emit_choices.c, emit_compare.c, emit_contractions.c, emit_control.c, emit_entry.c,
- * emit_float.c, emit_memory.c, emit_opencl.c, emit_pointers.c, emit_products.c, emit_signs.c, emit_types.c, emit_values.c, emit_variables.c,
+ * emit_errors.c, emit_float.c, emit_matrix.c, emit_memory.c, emit_opencl.c, emit_pointers.c, emit_products.c, emit_signs.c, emit_types.c, emit_values.c, emit_variables.c,
  * emit_vulkan.c, emit_warp.c, emit_wide.c, emit_words.c. */
 
 #include "ptx2spv/ir/ir.h"
@@ -301,6 +301,11 @@ void ct_gen_order(struct ct_gen *g, const struct ct_insn *insn, enum ct_space sp
 void ct_gen_laneread(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_ballot(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_warpsync(struct ct_gen *g, const struct ct_insn *insn);
+
+/* ---- emit_matrix.c: matrix units ---- */
+void ct_gen_matrix_mad(struct ct_gen *g, const struct ct_insn *insn);
+void ct_gen_matrix_load(struct ct_gen *g, const struct ct_insn *insn);
+void ct_gen_matrix_size(struct ct_gen *g, const struct ct_insn *insn);
 
 /* ---- emit_entry.c: the entry point, system values and parameters ---- */
 void ct_gen_begin_entry(struct ct_gen *g);

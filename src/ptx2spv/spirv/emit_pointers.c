@@ -5,12 +5,6 @@
  * Strong accesses of one 32- or 64-bit word of global memory are atomic loads and stores; other strong ones are volatile. */
 #include "emit.h"
 
-#include <stddef.h>
-
-_Static_assert(offsetof(struct ptx2spv_target, windows) ==
-                   offsetof(struct ptx2spv_target, lockstep) + sizeof((struct ptx2spv_target *)0)->lockstep,
-               "the target's bytes are a key: no padding");
-
 /* The offset of the window that contains an address, else 0: one comparison per window, without a branch. */
 static uint32_t distance_of(struct ct_gen *g, uint32_t address)
 {

@@ -131,7 +131,7 @@ static bool is_divergence_source(const struct ct_insn *insn)
         return insn->space != CT_SPACE_PARAM && !(insn->read_only && insn->space == CT_SPACE_GLOBAL);
     default:
         return insn->op == CT_OP_ATOM || insn->op == CT_OP_SAMPLE || insn->op == CT_OP_CLOCK || insn->op == CT_OP_UNDEF ||
-               ct_is_warp_op(insn->op);
+               insn->op == CT_OP_MATRIXMAD || insn->op == CT_OP_MATRIXLOAD || ct_is_warp_op(insn->op);
     }
 }
 
