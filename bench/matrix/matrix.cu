@@ -204,7 +204,10 @@ extern "C" __global__ void __launch_bounds__(256)
 
 static __device__ __forceinline__ float float_of(unsigned short half)
 {
-    return (float)*(const __fp16 *)&half;
+    float result;
+
+    asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(half));
+    return result;
 }
 
 extern "C" __global__ void __launch_bounds__(256)

@@ -55,6 +55,18 @@ void ct_matrix_area_meet(struct ct_build *b)
     ct_emit_insn(&b->at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = all;
 }
 
+/* Whether the kernel will have native warps is known later (collective.c). If it has not, it is compiled again (pipeline.c). */
+bool ct_build_may_read_lanes(struct ct_build *b)
+{
+    const struct ptx2spv_target *target = b->fn->target;
+
+    if (target->warp_form != PTX2SPV_WARP_NATIVE || target->sync_form != PTX2SPV_SYNC_CHEAPEST || target->threads_in_turn ||
+        target->subgroup_size > 32 || b->fn->cooperative || b->fn->compilation->avoids_native_warps)
+        return false;
+    b->fn->needs_native_warps = true;
+    return true;
+}
+
 const struct ptx_operand *ct_matrix_items(struct ct_build *b, unsigned index, uint32_t n)
 {
     const struct ptx_operand *operand = index < b->insn->n_operands ? &b->insn->operands[index] : NULL;
@@ -72,6 +84,8 @@ const struct ptx_operand *ct_matrix_items(struct ct_build *b, unsigned index, ui
 
 /* Lane 8 i + r gives the address of row r of matrix i. */
 struct rows {
+    bool in_registers; /* the addresses: lanes read each other's */
+    ct_value address;  /* the one that this lane gives */
     struct ct_matrix_area area;
     ct_value row, pair; /* of this lane: l / 4, l % 4 */
 };
@@ -92,7 +106,7 @@ static bool read_move(struct ct_build *b, struct ct_matrix_words *out)
 static bool post_addresses(struct ct_build *b, unsigned operand, struct rows *out)
 {
     struct ct_address address;
-    ct_value base;
+    ct_value lane;
 
     if (b->insn->n_operands != 2) {
         ct_build_invalid(b, "wrong number of operands");
@@ -104,17 +118,23 @@ static bool post_addresses(struct ct_build *b, unsigned operand, struct rows *ou
         ct_build_invalid(b, "the matrix is not in shared memory");
         return false;
     }
-    base = ct_add_imm(&b->at, ct_low32(&b->at, address.base), (uint32_t)address.offset);
-    ct_matrix_area_open(b, 1, &out->area);
-    ct_matrix_area_post(b, &out->area, 0, base);
-    ct_matrix_area_meet(b);
-    out->row = ct_shr_imm(&b->at, out->area.lane, 2);
-    out->pair = ct_and_imm(&b->at, out->area.lane, ROW_LANES - 1);
+    out->address = ct_add_imm(&b->at, ct_low32(&b->at, address.base), (uint32_t)address.offset);
+    out->in_registers = ct_build_may_read_lanes(b);
+    if (!out->in_registers) {
+        ct_matrix_area_open(b, 1, &out->area);
+        ct_matrix_area_post(b, &out->area, 0, out->address);
+        ct_matrix_area_meet(b);
+    }
+    lane = ct_sysval(&b->at, CT_SYS_LANEID);
+    out->row = ct_shr_imm(&b->at, lane, 2);
+    out->pair = ct_and_imm(&b->at, lane, ROW_LANES - 1);
     return true;
 }
 
 static ct_value address_of_row(struct ct_build *b, const struct rows *rows, unsigned matrix, ct_value row)
 {
+    if (rows->in_registers)
+        return ct_emit2(&b->at, CT_OP_LANEREAD, PTX_B32, CT_W_32, rows->address, ct_add_imm(&b->at, row, MATRIX_ROWS * matrix));
     return ct_matrix_area_load(b, ct_matrix_area_of(b, &rows->area, row), MATRIX_ROWS * matrix);
 }
 

@@ -113,13 +113,11 @@ static const struct ptx2spv_matrix *choose(const struct ct_fn *fn, const struct 
 
 static bool may_use_units(const struct ct_build *b, const struct ct_products *products)
 {
-    const struct ptx2spv_target *target = b->fn->target;
     const struct ct_mma_shape *shape = products->shape;
     const bool is_four = shape->c.row[0] == '0'; /* four products in one instruction */
 
-    return target->warp_form == PTX2SPV_WARP_NATIVE && target->subgroup_size == LANES && !b->fn->cooperative &&
-           !b->fn->compilation->options.any_grid && !shape->is_sparse && !is_four && products->a == products->b &&
-           products->c == products->d && !b->insn->mods.satfinite;
+    return b->fn->target->subgroup_size == LANES && !b->fn->compilation->options.any_grid && !shape->is_sparse && !is_four &&
+           products->a == products->b && products->c == products->d && !b->insn->mods.satfinite;
 }
 
 /* ---- moving words ---- */
@@ -410,7 +408,7 @@ bool ct_build_products_in_units(struct ct_build *b, const struct ct_products *pr
     u->b = b;
     u->products = products;
     u->c = ct_mma_accumulator(products->shape, products->c);
-    if (!may_use_units(b, products) || !(u->matrix = choose(b->fn, products, u->c)))
+    if (!may_use_units(b, products) || !(u->matrix = choose(b->fn, products, u->c)) || !ct_build_may_read_lanes(b))
         return false;
     for (unsigned use = 0; use < PTX2SPV_MATRIX_USES; use++)
         u->layouts[use] = (struct ct_fragment){u->matrix->layouts[use].row, u->matrix->layouts[use].column};

@@ -29,6 +29,7 @@ struct ct_compilation {
     struct ptx2spv_options options;
     enum ptx2spv_status status; /* status of the first error */
     unsigned n_errors;
+    bool avoids_native_warps;        /* the kernel turned out to have no native warps: see pipeline.c */
     const struct ct_source *sources; /* borrowed: for the source line that an error shows; may be NULL */
     uint32_t n_sources;
 };

@@ -199,18 +199,31 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
     };
 }
 
-static enum ptx2spv_status compile(struct job *job)
+/* The kernel after all passes; NULL after an error. */
+static struct ct_fn *run_all_passes(struct job *job)
 {
     struct ct_compilation *compilation = &job->compilation;
     struct ct_fn *fn = ct_fn_create(compilation, job->module->syntax, job->source, job->target);
-    enum ptx2spv_status status;
 
     fn->param_bytes = fn->declared_param_bytes = job->decl->param_bytes;
     fn->cooperative = compilation->options.cooperative;
     fn->clusters = fn->cooperative && compilation->options.clusters;
     if (fn->cooperative)
         fn->grid_param_offset = ct_fn_add_param(fn, sizeof(uint64_t));
-    if (!ct_fn_run_passes(fn, NULL))
+    return ct_fn_run_passes(fn, NULL) ? fn : NULL;
+}
+
+static enum ptx2spv_status compile(struct job *job)
+{
+    struct ct_compilation *compilation = &job->compilation;
+    struct ct_fn *fn = run_all_passes(job);
+    enum ptx2spv_status status;
+
+    if (fn && fn->needs_native_warps && !fn->has_native_warps) {
+        compilation->avoids_native_warps = true;
+        fn = run_all_passes(job);
+    }
+    if (!fn)
         return compilation->status;
     fn->params_in_buffer |= (uint64_t)PTX2SPV_PARAMS_OFFSET + fn->param_bytes > job->target->push_constant_bytes;
     if (!check_target(fn))

@@ -514,6 +514,7 @@ static enum ct_pass_result expand_synchronization(struct ct_fn *fn)
     const struct choice choice = choose(fn);
     const struct points points = find_points(fn, choice.divergent, choice.native);
 
+    fn->has_native_warps = choice.native;
     if (choice.resumed) {
         struct ct_exchange x = {.fn = fn, .column[CT_COLUMN_KIND] = true, .column[CT_COLUMN_MASK] = true};
 

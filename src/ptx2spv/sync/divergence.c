@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A divergence analysis in register form: which basic blocks all threads of a work-group reach together.
+/* A divergence analysis: which basic blocks all threads of a work-group reach together, and which values are the same for all of them.
  *
  * A register varies if one of its definitions reads something that differs between threads, or is in a block that only some of the threads
  * may reach. A block is divergent if it lies in the influence region of a branch on a varying register, that is between the branch and its
@@ -131,12 +131,28 @@ static bool is_divergence_source(const struct ct_insn *insn)
         return insn->space != CT_SPACE_PARAM && !(insn->read_only && insn->space == CT_SPACE_GLOBAL);
     default:
         return insn->op == CT_OP_ATOM || insn->op == CT_OP_SAMPLE || insn->op == CT_OP_CLOCK || insn->op == CT_OP_UNDEF ||
-               insn->op == CT_OP_MATRIXMAD || insn->op == CT_OP_MATRIXLOAD || ct_is_warp_op(insn->op);
+               insn->op == CT_OP_LANEREAD || insn->op == CT_OP_BALLOT || insn->op == CT_OP_MATRIXMAD || insn->op == CT_OP_MATRIXLOAD ||
+               ct_is_warp_op(insn->op);
     }
+}
+
+bool ct_is_reached_variously(const struct ct_divergence *divergence, const struct ct_block *block)
+{
+    for (uint32_t i = 0; i < block->preds.n; i++) {
+        const struct ct_block *pred = block->preds.v[i];
+
+        if (divergence->blocks[pred->id] || (pred->n_succs > 1 && pred->last->n_operands && divergence->values[pred->last->operands[0].i]))
+            return true;
+    }
+    return false;
 }
 
 static bool insn_varies(const struct analysis *a, const struct ct_insn *insn)
 {
+    const struct ct_divergence so_far = {a->divergent, a->varying};
+
+    if (insn->op == CT_OP_PHI && ct_is_reached_variously(&so_far, insn->block))
+        return true;
     if (a->divergent[insn->block->id] || is_divergence_source(insn))
         return true;
     if (insn->op == CT_OP_BARRIER)
@@ -222,7 +238,7 @@ static bool propagate_to_blocks(struct analysis *a)
     return changed;
 }
 
-const bool *ct_find_divergent_blocks(struct ct_fn *fn)
+struct ct_divergence ct_find_divergence(struct ct_fn *fn)
 {
     struct analysis a = {.fn = fn, .scratch = &fn->compilation->scratch};
 
@@ -239,5 +255,10 @@ const bool *ct_find_divergent_blocks(struct ct_fn *fn)
         changed = propagate_to_values(&a);
         changed |= propagate_to_blocks(&a);
     }
-    return a.divergent;
+    return (struct ct_divergence){a.divergent, a.varying};
+}
+
+const bool *ct_find_divergent_blocks(struct ct_fn *fn)
+{
+    return ct_find_divergence(fn).blocks;
 }

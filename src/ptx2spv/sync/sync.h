@@ -12,6 +12,7 @@
  *   coalesce.c    registers that live across points, but never together, become one
  *   cluster.c     the places of blocks in clusters
  *   grid.c        suspends a block of a cooperative launch that waits for another block, and resumes it later
+ *   lane_values.c    reads of other lanes' registers whose contents each lane can compute
  *   matrix_area.c    memory of the matrix instructions
  *   exchange.c    the exchange area, and the arithmetic that all forms use
  *
@@ -60,7 +61,14 @@ struct ct_exchange {
 bool ct_is_warp_op(enum ct_op op); /* warp instructions of PTX */
 bool ct_is_sync(enum ct_op op);    /* warp instructions, CONVERGE and barriers */
 
-/* ---- divergence.c: indexed by block id, in scratch memory. Renumbers the blocks. ---- */
+/* ---- divergence.c: in scratch memory. Renumbers the blocks. ---- */
+struct ct_divergence {
+    const bool *blocks; /* by id: not all threads reach it together */
+    const bool *values; /* by number: it differs between threads, or is in such a block */
+};
+struct ct_divergence ct_find_divergence(struct ct_fn *fn);
+/* Whether threads may come to a block by different edges, so that its phis differ. */
+bool ct_is_reached_variously(const struct ct_divergence *divergence, const struct ct_block *block);
 const bool *ct_find_divergent_blocks(struct ct_fn *fn);
 
 /* ---- lockstep.c and predicate.c: the predicated form ---- */
