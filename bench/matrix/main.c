@@ -9,9 +9,12 @@
 
 enum { TILE = 128, THREADS = 256, LOOP_BLOCKS = 1056, LOOP_ROUNDS = 2000, LOOP_PRODUCTS = 8, WARPS = 8, CHECKED = 200 };
 
-static void report(const char *name, double operations, double ms, bool is_right)
+static void report(CUfunction function, const char *name, double operations, double ms, bool is_right)
 {
-    printf("%-34s %10.3f ms  %9.2f TOP/s%s\n", name, ms, operations / ms / 1e9, is_right ? "" : "  WRONG");
+    int registers;
+
+    CHECK(cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function));
+    printf("%-12s %10.3f ms  %9.2f TOP/s  %3d registers%s\n", name, ms, operations / ms / 1e9, registers, is_right ? "" : "  WRONG");
 }
 
 /* ---- loops ---- */
@@ -42,7 +45,7 @@ static bool measure_loop(CUmodule module, const char *name, unsigned blocks, uns
     params[1] = &rounds;
     ms = least_launch_ms(function, grid, block, params);
     CHECK(cuMemcpyDtoH(&last, out + ((size_t)blocks * THREADS - 1) * sizeof last, sizeof last));
-    report(name, 2.0 * 16 * 8 * 16 * LOOP_PRODUCTS * WARPS * (double)rounds * blocks, ms, last == expected_sum());
+    report(function, name, 2.0 * 16 * 8 * 16 * LOOP_PRODUCTS * WARPS * (double)rounds * blocks, ms, last == expected_sum());
     CHECK(cuMemFree(out));
     return last == expected_sum();
 }
@@ -111,7 +114,7 @@ static bool measure_product(CUmodule module, const char *name, CUdeviceptr a, CU
     ms = least_launch_ms(function, grid, block, params);
     example_download(c, out, size_bytes);
     right = is_right(c, side);
-    report(name, 2.0 * side * side * side, ms, right);
+    report(function, name, 2.0 * side * side * side, ms, right);
     CHECK(cuMemFree(out));
     free(c);
     return right;

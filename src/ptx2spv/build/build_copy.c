@@ -4,8 +4,9 @@
  *
  *     cp.async.ca.shared.global [to], [from], size {, src-size or ignore-src} {, cache-policy};    size: 4, 8 or 16
  *
- * An asynchronous copy may complete as soon as it is issued, and here it does: so groups, and waits for them, have no effect. Bytes
- * beyond src-size, or all bytes if ignore-src is true, are not read; zeros are written instead. */
+ * An asynchronous copy may complete as soon as it is issued, so it is a load and a store, and groups have no effect. The pass async_copies may move
+ * stores to the next wait, for whichever group. Bytes beyond src-size, or all bytes if ignore-src is true, are not read; zeros are
+ * written instead. */
 #include "build_address.h"
 
 #include <string.h>
@@ -64,6 +65,7 @@ static void copy_all(struct ct_build *b, const struct copy *copy)
 
     load(b, &copy->from, PTX_B32, copy->size / 4, words);
     store(b, &copy->to, PTX_B32, copy->size / 4, words);
+    b->at.block->last->is_async = true;
 }
 
 /* Writes zeros, then copies byte by byte. */
@@ -127,8 +129,11 @@ void ct_build_async_copy(struct ct_build *b)
         ct_build_unsupported(b, NULL);
         return;
     }
-    if (mods->mode == PTX_MODE_GROUP)
+    if (mods->mode == PTX_MODE_GROUP) {
+        if (strstr(b->insn->text, "wait"))
+            ct_emit_insn(&b->at, CT_OP_ASYNCWAIT, PTX_NONE, 0, 0);
         return;
+    }
     if (b->insn->n_operands < 3 + policy || b->insn->n_operands > 4 + policy || !ct_build_constant(b, 2, &size) ||
         (size != 4 && size != 8 && size != 16)) {
         ct_build_invalid(b, "cp.async takes two addresses, a size of 4, 8 or 16 bytes, and optionally the number of bytes to read");

@@ -206,11 +206,12 @@ void ct_build_mbarrier_drop_expect(struct ct_build *b)
     arrive(b, true, true);
 }
 
-/* Without .noinc the copies add the arrival that they make, so nothing changes. */
+/* The copies of this thread have been made. Without .noinc they add the arrival that they make, so nothing else changes. */
 void ct_build_mbarrier_copies(struct ct_build *b)
 {
     struct ct_address at;
 
+    ct_emit_insn(&b->at, CT_OP_ASYNCWAIT, PTX_NONE, 0, 0);
     if (!ct_async_address(b, 0, PTX_SPACE_SHARED, &at) || !ct_async_has(b, "noinc"))
         return;
     release(b);

@@ -202,6 +202,11 @@ ct_value ct_cluster_map(struct ct_cursor *at, ct_value address, ct_value rank);
 /* Emits the terminator of a block that has none, and sets its successors; the caller must have predecessors recomputed. */
 void ct_cursor_jump(struct ct_cursor *at, struct ct_block *to);
 void ct_cursor_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);
+static inline void ct_cursor_enter(struct ct_cursor *at, struct ct_block *block)
+{
+    at->block = block;
+    at->before = NULL;
+}
 /* The same for SSA form, where predecessors are maintained, too. */
 void ct_ssa_jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to);
 void ct_ssa_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);

@@ -114,6 +114,7 @@ struct ct_insn {
     bool is_device;                /* LOAD, STORE and ATOM in GLOBAL: the rule for pointers has been applied to the address (offsets.c) */
     bool is_element;               /* ADD of 64 bits: operand 0 is the address of an array, operand 1 the distance of a thread's element
                                       from it: set by indices.c, for the emitter */
+    bool is_async;                 /* STORE: of cp.async; it may be executed later, before the next ASYNCWAIT */
     bool is_checked;               /* LOAD, STORE and ATOM: an access of the program, which `check` examines; set with options.check only */
     uint64_t imm;                  /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape; MATRIX...: number of the matrix */
     int64_t offset;                /* LOAD, STORE, ATOM */

@@ -85,6 +85,11 @@ struct ct_dialect {
 };
 extern const struct ct_dialect ct_dialect_vulkan, ct_dialect_opencl;
 
+struct ct_gen_matrix { /* see emit_matrix.c */
+    uint32_t type, id;
+    const ct_value *words; /* of a lane */
+};
+
 struct ct_gen {
     struct ct_fn *fn;
     const struct ptx2spv_target *target;
@@ -109,6 +114,9 @@ struct ct_gen {
     const struct ct_block *block;             /* the current block */
     uint32_t label;                           /* of the current SPIR-V block */
     bool open;                                /* which has no terminator yet */
+
+    CT_VEC(struct ct_gen_matrix) matrices; /* that exist in the block of this label */
+    uint32_t matrices_label;
 
     /* see emit_control.c */
     uint32_t n_cuts;        /* barriers and, if the kernel has_barriers, loops that have been emitted */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix units as cooperative matrices (SPV_KHR_cooperative_matrix). A matrix exists only between the words of its lanes, from which it is composed,
- * and those into which it is taken apart: drivers make nothing of that, since the components are the registers of the matrix. */
+ * and those into which it is taken apart: the components are the registers of the matrix. Within a block the same words are composed once, and a result
+ * is not composed again. */
 #include "emit.h"
 #include "spirv_newer.h"
+
+#include <string.h>
 
 /* One of the three matrices of a row of the target's table. */
 struct matrix {
@@ -57,12 +60,41 @@ static uint32_t part_type(struct ct_gen *g, const struct matrix *matrix)
     return matrix->element == PTX2SPV_MATRIX_BF16 ? ct_gen_int_type(g, 16) : matrix->component_type;
 }
 
+static unsigned words_of(const struct matrix *matrix)
+{
+    return matrix->components * matrix->bits / 32;
+}
+
+/* Matrices of earlier blocks may not dominate this one. */
+static uint32_t known_or_none(struct ct_gen *g, const struct matrix *matrix, const ct_value *words)
+{
+    if (g->matrices_label != g->label)
+        g->matrices.n = 0;
+    g->matrices_label = g->label;
+    for (uint32_t i = g->matrices.n; i-- > 0;) {
+        const struct ct_gen_matrix *known = &g->matrices.v[i];
+
+        if (known->type == matrix->type && !memcmp(known->words, words, words_of(matrix) * sizeof *words))
+            return known->id;
+    }
+    return 0;
+}
+
+static uint32_t remember(struct ct_gen *g, const struct matrix *matrix, const ct_value *words, uint32_t id)
+{
+    *CT_PUSH(&g->fn->compilation->scratch, &g->matrices) = (struct ct_gen_matrix){matrix->type, id, words};
+    return id;
+}
+
 static uint32_t compose(struct ct_gen *g, const struct matrix *matrix, const ct_value *words)
 {
     const unsigned n = 32 / matrix->bits;
     const uint32_t part = part_type(g, matrix), vector = n > 1 ? ct_spv_type_vector(&g->m, part, n) : part;
-    uint32_t whole = ct_spv_intern(&g->m, SpvOpUndef, matrix->type, NULL, 0);
+    uint32_t whole = known_or_none(g, matrix, words);
 
+    if (whole)
+        return whole;
+    whole = ct_spv_intern(&g->m, SpvOpUndef, matrix->type, NULL, 0);
     for (unsigned i = 0; i < matrix->components; i++) {
         uint32_t component = ct_gen_use(g, words[i / n]);
 
@@ -72,7 +104,7 @@ static uint32_t compose(struct ct_gen *g, const struct matrix *matrix, const ct_
             component = GEN(g, SpvOpBitcast, matrix->component_type, component);
         whole = GEN(g, SpvOpCompositeInsert, matrix->type, component, whole, i);
     }
-    return whole;
+    return remember(g, matrix, words, whole);
 }
 
 static void take_apart(struct ct_gen *g, const struct matrix *matrix, uint32_t whole, const ct_value *words)
@@ -97,16 +129,11 @@ static void take_apart(struct ct_gen *g, const struct matrix *matrix, uint32_t w
     }
 }
 
-static unsigned words_of(const struct matrix *matrix)
-{
-    return matrix->components * matrix->bits / 32;
-}
-
 void ct_gen_matrix_mad(struct ct_gen *g, const struct ct_insn *insn)
 {
     const struct ptx2spv_matrix *row = row_of(g, insn);
     const ct_value *words = insn->operands;
-    uint32_t operands[4];
+    uint32_t operands[4], result;
     struct matrix matrix;
 
     for (unsigned use = 0; use < PTX2SPV_MATRIX_USES; use++) {
@@ -116,10 +143,8 @@ void ct_gen_matrix_mad(struct ct_gen *g, const struct ct_insn *insn)
     }
     operands[3] = (row->factor == PTX2SPV_MATRIX_S8 ? CT_SPV_MATRIX_FACTORS_SIGNED_KHR : 0) |
                   (row->sum == PTX2SPV_MATRIX_S32 ? CT_SPV_MATRIX_SUMS_SIGNED_KHR : 0);
-    take_apart(
-        g, &matrix,
-        ct_spv_result(&g->m, CT_SPV_CODE, (SpvOp)CT_SPV_OP_COOPERATIVE_MATRIX_MUL_ADD_KHR, matrix.type, operands, operands[3] ? 4 : 3),
-        insn->results);
+    result = ct_spv_result(&g->m, CT_SPV_CODE, (SpvOp)CT_SPV_OP_COOPERATIVE_MATRIX_MUL_ADD_KHR, matrix.type, operands, operands[3] ? 4 : 3);
+    take_apart(g, &matrix, remember(g, &matrix, insn->results, result), insn->results);
 }
 
 /* The rows follow each other in memory, as words. */

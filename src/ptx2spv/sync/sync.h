@@ -169,11 +169,4 @@ struct ct_grid_blocks { /* the loop of a kernel, and empty blocks that grid.c fi
 /* Sets fn->grid_thread_words. */
 void ct_grid_add_checkpoint(struct ct_fn *fn, const struct ct_exchange *x, const struct ct_grid_blocks *blocks);
 
-/* Enters a block: control flow for passes in register form, like ct_cursor_jump. */
-static inline void ct_cursor_enter(struct ct_cursor *at, struct ct_block *block)
-{
-    at->block = block;
-    at->before = NULL;
-}
-
 #endif
