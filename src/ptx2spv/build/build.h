@@ -47,7 +47,8 @@ struct ct_build {
         ct_value pointer;    /* the lowest address in use, 32 bits */
     } stack;                 /* of alloca */
     ct_value multicast_rank; /* while a copy to several blocks of a cluster is built: the rank of the block that gets it; else none */
-    uint32_t *param_offsets; /* entries only: byte offset of each parameter in the parameter block */
+    const struct ptx_instruction *built_until; /* matrix instructions before it have been built with an earlier one */
+    uint32_t *param_offsets;                   /* entries only: byte offset of each parameter in the parameter block */
 };
 
 /* ---- build_frame.c ---- */

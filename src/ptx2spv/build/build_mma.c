@@ -8,6 +8,8 @@
 #include "build_convert.h"
 #include "matrix.h"
 
+#include <string.h>
+
 enum { LANES = 32, WORDS_MAX = 32, K_MAX = 256, ROWS_MAX = 32, K_LANES = 4 };
 
 /* A, B or C as the lanes have posted it. */
@@ -20,16 +22,25 @@ struct source {
     ct_value words[LANES][WORDS_MAX]; /* those that have been loaded */
 };
 
+/* A or B. Instructions of a group that have the same registers share it. */
+struct factor {
+    const struct ptx_operand *items; /* NULL: not yet posted */
+    struct source source;
+    ct_value elements[ROWS_MAX][K_MAX]; /* operands of the products: by constant part of the row or column, and k */
+};
+
 struct mma {
     struct ct_build *b;
     const struct ct_products *products;
     struct ct_matrix_area area;
-    struct source a_source, b_source, c_source;
+    const struct ptx_instruction *insn;
+    struct factor *a, *b_;
+    struct source c_source;
     struct ct_sparse sparse;
-    unsigned step;                                    /* along k, from one product to the next: 32 for single bits */
-    bool loops;                                       /* over the lanes that have a row of A: `a` and `b_` are those of one iteration */
-    ct_value given[ROWS_MAX][K_MAX];                  /* all ones for the elements of sparse A of floats that are given, 0 for the others */
-    ct_value a[ROWS_MAX][K_MAX], b_[ROWS_MAX][K_MAX]; /* operands of the products: by constant part of the row or column, and k */
+    unsigned step;            /* along k, from one product to the next: 32 for single bits */
+    bool loops;               /* over the lanes that have a row of A: the factors are those of one iteration */
+    ct_value (*given)[K_MAX]; /* sparse A of floats: by row and k, all ones for the elements that are given, 0 for the others */
+    ct_value sums[ROWS_MAX], next[ROWS_MAX], c[ROWS_MAX]; /* C, then D; in an iteration; C while it is not in the sums */
 };
 
 /* ---- elements ---- */
@@ -178,17 +189,17 @@ static ct_value read_element(struct mma *m, struct source *source, unsigned inde
 /* All elements of sparse A that come from one chunk of metadata. */
 static void read_chunk(struct mma *m, unsigned index, unsigned row, unsigned k)
 {
-    const enum ct_element element = m->a_source.element;
+    const enum ct_element element = m->a->source.element;
     const unsigned bits = ct_element_bits(element), n_words = bits < 16 ? 1 : 2, per_chunk = n_words * 32 / bits;
     const unsigned chunk = k / per_chunk, n_chunks = m->products->shape->k / per_chunk;
-    const struct ct_fragment_place place = ct_fragment_find(&m->a_source.path, index, chunk * per_chunk / 2);
+    const struct ct_fragment_place place = ct_fragment_find(&m->a->source.path, index, chunk * per_chunk / 2);
     const unsigned bit = place.element * bits;
-    const ct_value word = word_of(m, &m->a_source, place.lane, bit / 32);
+    const ct_value word = word_of(m, &m->a->source, place.lane, bit / 32);
     const struct ct_sparse_chunk found =
         ct_sparse_expand(m->b, &m->sparse, bit % 32 ? ct_shr_imm(&m->b->at, word, 16) : word, n_words, row, chunk, n_chunks);
 
     for (unsigned i = 0; i < per_chunk; i++)
-        m->a[row][chunk * per_chunk + i] = element_of(m->b, element, found.words[i * bits / 32], i * bits % 32);
+        m->a->elements[row][chunk * per_chunk + i] = element_of(m->b, element, found.words[i * bits / 32], i * bits % 32);
     if (bits < 16)
         return;
     const struct ct_sparse_chunk given =
@@ -200,22 +211,22 @@ static void read_chunk(struct mma *m, unsigned index, unsigned row, unsigned k)
 
 static ct_value a_element(struct mma *m, unsigned index, unsigned k)
 {
-    const unsigned row = ct_fragment_constant(m->a_source.path.from->row, index);
-    ct_value *kept = &m->a[row][k];
+    const unsigned row = ct_fragment_constant(m->a->source.path.from->row, index);
+    ct_value *kept = &m->a->elements[row][k];
 
     if (!kept->i && m->products->shape->is_sparse)
         read_chunk(m, index, row, k);
     else if (!kept->i)
-        *kept = read_element(m, &m->a_source, index, k);
+        *kept = read_element(m, &m->a->source, index, k);
     return *kept;
 }
 
 static ct_value b_element(struct mma *m, unsigned index, unsigned k)
 {
-    ct_value *kept = &m->b_[ct_fragment_constant(m->b_source.path.from->column, index)][k];
+    ct_value *kept = &m->b_->elements[ct_fragment_constant(m->b_->source.path.from->column, index)][k];
 
     if (!kept->i)
-        *kept = read_element(m, &m->b_source, index, k);
+        *kept = read_element(m, &m->b_->source, index, k);
     return *kept;
 }
 
@@ -257,82 +268,103 @@ static ct_value saturated_sum(struct ct_cursor *at, ct_value c, ct_value product
 /* Whether the products for element k are those of iteration 0. */
 static bool is_in_iteration(const struct mma *m, unsigned k)
 {
-    return !m->loops || !(ct_fragment_find(&m->a_source.path, 0, k).lane & (K_LANES - 1));
+    return !m->loops || !(ct_fragment_find(&m->a->source.path, 0, k).lane & (K_LANES - 1));
 }
 
 /* Where A has no element no product is added, not even of 0 and an infinity or NaN: the element of B becomes 0, too. */
 static ct_value b_factor(struct mma *m, unsigned index, unsigned k)
 {
-    const ct_value given = m->given[ct_fragment_constant(m->a_source.path.from->row, index)][k], y = b_element(m, index, k);
+    const ct_value y = b_element(m, index, k);
+    const ct_value given = m->given ? m->given[ct_fragment_constant(m->a->source.path.from->row, index)][k] : CT_NO_VALUE;
 
     return given.i ? ct_and(&m->b->at, y, given) : y;
 }
 
 /* All sums grow together along k, so that few elements are live at a time. */
-static void add_all(struct mma *m, ct_value *sums, unsigned n)
+static void add_all(struct mma *group, unsigned n_group, unsigned n)
 {
-    ct_value next[ROWS_MAX];
+    struct ct_cursor *at = &group->b->at;
 
-    for (unsigned i = 0; i < n; i++)
-        next[i] = sums[i];
-    for (unsigned k = 0; k < m->products->shape->k; k += m->step)
-        for (unsigned i = 0; i < n && is_in_iteration(m, k); i++) {
-            const ct_value x = a_element(m, i, k);
+    for (struct mma *m = group; m < group + n_group; m++)
+        memcpy(m->next, m->sums, sizeof m->next);
+    for (unsigned k = 0; k < group->products->shape->k; k += group->step)
+        for (struct mma *m = group; m < group + n_group; m++)
+            for (unsigned i = 0; i < n && is_in_iteration(m, k); i++) {
+                const ct_value x = a_element(m, i, k);
 
-            next[i] = add_product(m, next[i], x, b_factor(m, i, k));
-        }
-    for (unsigned i = 0; i < n; i++)
-        if (m->loops)
-            ct_assign(&m->b->at, sums[i], next[i]);
-        else
-            sums[i] = next[i];
+                m->next[i] = add_product(m, m->next[i], x, b_factor(m, i, k));
+            }
+    for (struct mma *m = group; m < group + n_group; m++)
+        for (unsigned i = 0; i < n; i++)
+            if (m->loops)
+                ct_assign(at, m->sums[i], m->next[i]);
+            else
+                m->sums[i] = m->next[i];
+}
+
+/* The address of a source that is not yet a variable of the loop. */
+static void begin_walk(struct ct_build *b, struct source *source, ct_value address)
+{
+    source->address = address.i ? address : ct_copy(&b->at, source->address);
 }
 
 /* A row of A and a column of B are in four lanes that follow each other. A loop over these makes the code a quarter as long: kernels with 64
  * products are common, and drivers take seconds to compile each 10,000 instructions. */
-static void add_in_loop(struct mma *m, ct_value *sums, unsigned n)
+static void add_in_loop(struct mma *group, unsigned n_group, unsigned n)
 {
-    struct ct_build *b = m->b;
+    struct ct_build *b = group->b;
     struct ct_block *body = ct_build_block(b), *done = ct_build_block(b);
     const ct_value count = ct_copy(&b->at, ct_const32(&b->at, 0));
-    const unsigned distance = 4 * m->area.words;
+    const unsigned distance = 4 * group->area.words;
+    ct_value a_address, b_address;
 
-    for (unsigned i = 0; i < n; i++)
-        sums[i] = ct_copy(&b->at, sums[i]);
-    m->a_source.address = ct_copy(&b->at, m->a_source.address);
-    m->b_source.address = ct_copy(&b->at, m->b_source.address);
+    for (struct mma *m = group; m < group + n_group; m++)
+        for (unsigned i = 0; i < n; i++)
+            m->sums[i] = ct_copy(&b->at, m->sums[i]);
+    begin_walk(b, &group->a->source, CT_NO_VALUE);
+    begin_walk(b, &group->b_->source, CT_NO_VALUE);
+    a_address = group->a->source.address;
+    b_address = group->b_->source.address;
+    for (struct mma *m = group; m < group + n_group; m++) {
+        begin_walk(b, &m->a->source, a_address);
+        begin_walk(b, &m->b_->source, b_address);
+    }
     ct_build_jump(b, body);
     ct_build_enter(b, body);
-    add_all(m, sums, n);
-    ct_assign(&b->at, m->a_source.address, ct_add_imm(&b->at, m->a_source.address, distance));
-    ct_assign(&b->at, m->b_source.address, ct_add_imm(&b->at, m->b_source.address, distance));
+    add_all(group, n_group, n);
+    ct_assign(&b->at, a_address, ct_add_imm(&b->at, a_address, distance));
+    ct_assign(&b->at, b_address, ct_add_imm(&b->at, b_address, distance));
     ct_assign(&b->at, count, ct_add_imm(&b->at, count, 1));
     ct_build_branch(b, ct_icmp_imm(&b->at, PTX_U32, PTX_LT, count, K_LANES), body, done);
     ct_build_enter(b, done);
 }
 
-/* Replaces C by D. */
-static void compute(struct mma *m, ct_value *values, unsigned n)
+/* Replaces C, which is in `sums`, by D. */
+static void compute(struct mma *group, unsigned n_group, unsigned n)
 {
-    const bool saturates = m->products->c == CT_ELEMENT_S32 && m->b->insn->mods.satfinite;
-    ct_value sums[ROWS_MAX];
+    const bool saturates = group->products->c == CT_ELEMENT_S32 && group->insn->mods.satfinite;
 
-    for (unsigned i = 0; i < n; i++)
-        sums[i] = saturates ? ct_const32(&m->b->at, 0) : values[i];
-    if (m->loops)
-        add_in_loop(m, sums, n);
+    for (unsigned g = 0; saturates && g < n_group; g++)
+        for (unsigned i = 0; i < n; i++) {
+            group[g].c[i] = group[g].sums[i];
+            group[g].sums[i] = ct_const32(&group->b->at, 0);
+        }
+    if (group->loops)
+        add_in_loop(group, n_group, n);
     else
-        add_all(m, sums, n);
-    for (unsigned i = 0; i < n; i++)
-        values[i] = saturates ? saturated_sum(&m->b->at, values[i], sums[i]) : sums[i];
+        add_all(group, n_group, n);
+    for (unsigned g = 0; saturates && g < n_group; g++)
+        for (unsigned i = 0; i < n; i++)
+            group[g].sums[i] = saturated_sum(&group->b->at, group[g].c[i], group[g].sums[i]);
 }
 
 /* ---- accumulators ---- */
 
 /* The elements of C that belong to those of D: in the same lane, unless their types distribute them in different ways. */
-static bool read_accumulators(struct mma *m, const struct ct_fragment *d, ct_value *out)
+static bool read_accumulators(struct mma *m, const struct ct_fragment *d)
 {
     struct ct_build *b = m->b;
+    ct_value *out = m->sums;
     const enum ct_element element = m->products->c;
     const struct ct_fragment *c = m->c_source.path.of;
     const unsigned n = ct_fragment_elements(c), per_register = element == CT_ELEMENT_F16 ? 2 : 1;
@@ -350,9 +382,10 @@ static bool read_accumulators(struct mma *m, const struct ct_fragment *d, ct_val
     return items;
 }
 
-static void write_results(struct mma *m, const ct_value *values, unsigned n)
+static void write_results(struct mma *m, unsigned n)
 {
     struct ct_build *b = m->b;
+    const ct_value *values = m->sums;
     const bool is_half = m->products->d == CT_ELEMENT_F16;
     const struct ptx_operand *items = ct_matrix_items(b, 0, is_half ? n / 2 : n);
     const enum ptx_type type = ct_element_register(m->products->d);
@@ -374,14 +407,14 @@ static void init_sources(struct mma *m, const struct ct_fragment *d)
     const struct ct_mma_shape *shape = products->shape;
     const struct ct_fragment *c = ct_mma_accumulator(shape, products->c);
 
-    m->a_source.path = (struct ct_fragment_path){.of = &shape->a, .from = d, .row = true};
-    m->b_source.path = (struct ct_fragment_path){.of = &shape->b, .from = d, .column = true};
+    m->a->source.path = (struct ct_fragment_path){.of = &shape->a, .from = d, .row = true};
+    m->b_->source.path = (struct ct_fragment_path){.of = &shape->b, .from = d, .column = true};
     m->c_source.path = (struct ct_fragment_path){.of = c, .from = d, .row = true, .column = true};
-    m->a_source.element = posted_element(products->a);
-    m->b_source.element = posted_element(products->b);
+    m->a->source.element = posted_element(products->a);
+    m->b_->source.element = posted_element(products->b);
     m->c_source.element = products->c;
-    m->b_source.first_word = ct_fragment_words(&shape->a, m->a_source.element);
-    m->c_source.first_word = m->b_source.first_word + ct_fragment_words(&shape->b, m->b_source.element);
+    m->b_->source.first_word = ct_fragment_words(&shape->a, m->a->source.element);
+    m->c_source.first_word = m->b_->source.first_word + ct_fragment_words(&shape->b, m->b_->source.element);
     m->sparse.word = m->c_source.first_word;
     m->sparse.has_halves = ct_element_bits(products->a) >= 16;
     m->step = products->a == CT_ELEMENT_B1 ? 32 : 1;
@@ -410,12 +443,12 @@ static bool post_all(struct mma *m, const struct ct_fragment *d)
     const bool moves_c = !ct_fragment_is_equal(c, d), is_sparse = products->shape->is_sparse;
 
     ct_matrix_area_open(m->b, m->sparse.word + is_sparse + (moves_c ? ct_fragment_words(c, products->c) : 0), &m->area);
-    if (!post(m, &m->a_source, 1, products->a_registers, products->a) || !post(m, &m->b_source, 2, products->b_registers, products->b) ||
+    if (!post(m, &m->a->source, 1, products->a_registers, products->a) || !post(m, &m->b_->source, 2, products->b_registers, products->b) ||
         (moves_c && !post(m, &m->c_source, 3, ct_fragment_words(c, products->c), products->c)) || (is_sparse && !post_metadata(m)))
         return false;
     ct_matrix_area_meet(m->b);
-    find_source(m, &m->a_source);
-    find_source(m, &m->b_source);
+    find_source(m, &m->a->source);
+    find_source(m, &m->b_->source);
     if (moves_c)
         find_source(m, &m->c_source);
     if (is_sparse) {
@@ -427,26 +460,183 @@ static bool post_all(struct mma *m, const struct ct_fragment *d)
     return true;
 }
 
+/* ---- groups ---- */
+
+/* Frameworks write runs of mma whose rows of A and columns of B repeat, 2 by 4 say. They are built together: each factor is posted once, the
+ * lanes meet once, and one loop computes all of them. Their words are limited, since shared memory is. */
+enum { GROUP_MAX = 8, GROUP_WORDS_MAX = 16 };
+
+static bool is_vector(const struct ptx_operand *operand, unsigned n)
+{
+    return operand->items && operand->n_items == n;
+}
+
+static bool are_same_items(const struct ptx_operand *x, const struct ptx_operand *y, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!x[i].reg || x[i].reg != y[i].reg || x[i].component != y[i].component || x[i].kind != y[i].kind)
+            return false;
+    return true;
+}
+
+static bool writes_any(const struct ptx_instruction *insn, const struct ptx_operand *read)
+{
+    const struct ptx_operand *d = &insn->operands[0];
+
+    for (uint32_t i = 0; i < d->n_items; i++)
+        for (uint32_t j = 0; j < read->n_items; j++)
+            if (d->items[i].reg && d->items[i].reg == read->items[j].reg)
+                return true;
+    return false;
+}
+
+/* Whether `insn` can be computed together with those before it, which do not write what it reads. */
+static bool may_join(const struct mma *group, unsigned n_group, const struct ptx_instruction *insn)
+{
+    const struct ptx_instruction *first = group->insn;
+
+    if (insn->opcode != first->opcode || strcmp(insn->text, first->text) != 0 || insn->guard || insn->n_operands != first->n_operands)
+        return false;
+    for (unsigned i = 0; i < 4; i++)
+        if (!is_vector(&insn->operands[i], first->operands[i].n_items))
+            return false;
+    for (unsigned g = 0; g < n_group; g++)
+        for (unsigned i = 1; i < 4; i++)
+            if (writes_any(group[g].insn, &insn->operands[i]))
+                return false;
+    return true;
+}
+
+/* The factor of an instruction before that has the same registers, or a new one. */
+static struct factor *find_factor(struct mma *group, unsigned n_group, bool is_b, const struct ptx_operand *items, unsigned n)
+{
+    struct factor *factor;
+
+    for (unsigned g = 0; g < n_group; g++) {
+        factor = is_b ? group[g].b_ : group[g].a;
+        if (are_same_items(factor->items, items, n))
+            return factor;
+    }
+    factor = CT_ARENA_NEW(&group->b->fn->compilation->scratch, struct factor);
+    factor->source = is_b ? group->b_->source : group->a->source;
+    factor->items = items;
+    factor->source.first_word = UINT32_MAX;
+    return factor;
+}
+
+static unsigned find_group(struct mma *group)
+{
+    struct ct_build *b = group->b;
+    const struct ct_products *products = group->products;
+    const unsigned a_words = group->b_->source.first_word, b_words = group->c_source.first_word - a_words;
+    const struct ptx_instruction *end = b->source->body + b->source->n_body, *insn = b->insn + 1;
+    unsigned n = 1, words = group->c_source.first_word;
+
+    if (!group->loops || b->insn->guard || !is_vector(&b->insn->operands[1], products->a_registers) ||
+        !is_vector(&b->insn->operands[2], products->b_registers) || !is_vector(&b->insn->operands[0], b->insn->operands[0].n_items) ||
+        !is_vector(&b->insn->operands[3], b->insn->operands[3].n_items))
+        return 1;
+    group->a->items = b->insn->operands[1].items;
+    group->b_->items = b->insn->operands[2].items;
+    for (; n < GROUP_MAX && insn < end && !b->targets[insn - b->source->body] && may_join(group, n, insn); n++, insn++) {
+        struct mma *m = &group[n];
+
+        *m = *group;
+        m->insn = insn;
+        m->a = find_factor(group, n, false, insn->operands[1].items, products->a_registers);
+        m->b_ = find_factor(group, n, true, insn->operands[2].items, products->b_registers);
+        const unsigned more =
+            (m->a->source.first_word == UINT32_MAX ? a_words : 0) + (m->b_->source.first_word == UINT32_MAX ? b_words : 0);
+
+        if (words + more > GROUP_WORDS_MAX)
+            break;
+        if (m->a->source.first_word == UINT32_MAX) {
+            m->a->source.first_word = words;
+            words += a_words;
+        }
+        if (m->b_->source.first_word == UINT32_MAX) {
+            m->b_->source.first_word = words;
+            words += b_words;
+        }
+    }
+    group->sparse.word = words;
+    return n;
+}
+
+static bool post_group(struct mma *group, unsigned n)
+{
+    struct ct_build *b = group->b;
+    const struct ct_products *products = group->products;
+    unsigned end = 0;
+
+    ct_matrix_area_open(b, group->sparse.word, &group->area);
+    for (struct mma *m = group; m < group + n; m++) {
+        m->area = group->area;
+        b->insn = m->insn;
+        if (m->a->source.first_word >= end) {
+            post(m, &m->a->source, 1, products->a_registers, products->a);
+            end = m->a->source.first_word + 1;
+        }
+        if (m->b_->source.first_word >= end) {
+            post(m, &m->b_->source, 2, products->b_registers, products->b);
+            end = m->b_->source.first_word + 1;
+        }
+    }
+    ct_matrix_area_meet(b);
+    find_source(group, &group->a->source);
+    find_source(group, &group->b_->source);
+    for (struct mma *m = group + 1; m < group + n; m++) {
+        m->a->source.path = group->a->source.path;
+        m->b_->source.path = group->b_->source.path;
+        m->a->source.shift = group->a->source.shift;
+        m->b_->source.shift = group->b_->source.shift;
+    }
+    return true;
+}
+
 void ct_build_products(struct ct_build *b, const struct ct_products *products)
 {
-    struct mma *m = CT_ARENA_NEW(&b->fn->compilation->scratch, struct mma);
+    struct ct_arena *scratch = &b->fn->compilation->scratch;
+    struct mma *group = CT_ARENA_ARRAY(scratch, struct mma, GROUP_MAX);
     const struct ct_fragment *d = ct_mma_accumulator(products->shape, products->d);
     const unsigned n = ct_fragment_elements(d);
-    ct_value values[ROWS_MAX];
+    const struct ptx_instruction *first = b->insn;
+    unsigned n_group;
+    bool is_good = true;
 
-    m->b = b;
-    m->products = products;
-    init_sources(m, d);
+    if (first < b->built_until)
+        return; /* with one before it */
+    group->b = b;
+    group->insn = first;
+    group->products = products;
+    group->a = CT_ARENA_NEW(scratch, struct factor);
+    group->b_ = CT_ARENA_NEW(scratch, struct factor);
+    if (products->shape->is_sparse)
+        group->given = ct_arena_alloc_array(scratch, ROWS_MAX, sizeof *group->given);
+    init_sources(group, d);
     if (b->insn->n_operands != (products->shape->is_sparse ? 6 : 4)) {
         ct_build_invalid(b, "wrong number of operands");
         return;
     }
     if (ct_build_products_in_units(b, products))
         return;
-    if (!post_all(m, d) || !read_accumulators(m, d, values))
+    n_group = ct_fragment_is_equal(group->c_source.path.of, d) ? find_group(group) : 1;
+    if (!(n_group > 1 ? post_group(group, n_group) : post_all(group, d)))
         return;
-    compute(m, values, n);
-    write_results(m, values, n);
+    for (unsigned g = 0; g < n_group; g++) {
+        b->insn = group[g].insn;
+        is_good &= read_accumulators(&group[g], d);
+    }
+    b->insn = first;
+    if (!is_good)
+        return;
+    compute(group, n_group, n);
+    for (unsigned g = 0; g < n_group; g++) {
+        b->insn = group[g].insn;
+        write_results(&group[g], n);
+    }
+    b->insn = first;
+    b->built_until = first + n_group;
 }
 
 /* ---- mma ---- */
