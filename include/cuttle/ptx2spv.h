@@ -460,6 +460,11 @@ enum ptx2spv_tensor_operation { /* of functions that write a tensor */
                                 PTX2SPV_TENSOR_XOR,
 };
 #define PTX2SPV_TENSOR_MARK 0x746e7343u
+enum ptx2spv_tensor_swizzle {                                     /* what changes in an address in shared memory */
+                              PTX2SPV_TENSOR_SWIZZLE_BITS = 0x70, /* bits 4 to 6 as far as they are set, by the bits n places above */
+                              PTX2SPV_TENSOR_SWIZZLE_SHIFT = 8,   /* n is in the bits from this one on */
+                              PTX2SPV_TENSOR_SWIZZLE_FLIP = 0x80, /* where bit 7 is set, the halves of 16 bytes change places */
+};
 struct ptx2spv_tensor_map {
     uint64_t address;       /* CUDA address of the element at coordinates 0 */
     uint64_t strides[4];    /* distances in bytes of coordinates 1 to 4 */
@@ -470,7 +475,7 @@ struct ptx2spv_tensor_map {
     uint32_t rank;          /* 1 to 5 */
     uint32_t type;          /* enum ptx2spv_tensor_type */
     uint32_t element_bytes; /* 1, 2, 4 or 8 */
-    uint32_t swizzle_mask;  /* which of bits 4 to 6 of an address in shared memory are changed by the three bits above them */
+    uint32_t swizzle;       /* enum ptx2spv_tensor_swizzle */
     uint32_t fills_nan;     /* elements outside of the tensor are NaN, not 0 */
     uint32_t mark;          /* PTX2SPV_TENSOR_MARK */
     uint32_t reserved;

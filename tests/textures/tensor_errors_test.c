@@ -51,7 +51,9 @@ static void test_errors(void **state)
     INVALID(box[0], 0);
     INVALID(box[1], 257);
     INVALID(box[0], 12);
-    INVALID(box[0], 72); /* 144 bytes, more than the swizzle's span */
+    INVALID(box[0], 72);                                /* 144 bytes, more than the swizzle's span */
+    call.swizzle = CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B; /* of the same span */
+    assert_int_equal(encode(&call), CUDA_ERROR_INVALID_VALUE);
     INVALID(steps[1], 0);
     INVALID(steps[1], 9);
     INVALID(swizzle, (CUtensorMapSwizzle)77);

@@ -56,6 +56,16 @@ static const struct tensor_case cases[] = {
     {U8, 5, {32, 3, 3, 3, 3}, {32, 96, 288, 864}, {16, 2, 2, 3, 2}, {1, 1, 1, 2, 1}, S(NONE), ZERO, {9, 2, 1, 0, 1}},
 };
 
+static const struct tensor_case atoms[] = {
+    {U8, 2, {256, 40}, {256}, {128, 24}, {1, 1}, S(128B_ATOM_32B), ZERO, {16, 8}},
+    {F16, 2, {64, 64}, {128}, {64, 64}, {1, 1}, S(128B_ATOM_32B), ZERO, {0, 0}},
+    {U32, 3, {40, 9, 5}, {160, 1440}, {16, 4, 3}, {1, 1, 1}, S(128B_ATOM_32B), ZERO, {4, 2, 1}},
+    {U8, 2, {256, 40}, {256}, {128, 24}, {1, 1}, S(128B_ATOM_32B_FLIP_8B), ZERO, {16, 8}},
+    {U64, 2, {16, 17}, {128}, {16, 16}, {1, 1}, S(128B_ATOM_32B_FLIP_8B), ZERO, {2, 3}},
+    {U8, 2, {256, 40}, {256}, {128, 24}, {1, 1}, S(128B_ATOM_64B), ZERO, {16, 8}},
+    {F32, 2, {32, 33}, {128}, {32, 32}, {1, 1}, S(128B_ATOM_64B), ZERO, {0, 0}},
+};
+
 /* ---- kernels ---- */
 
 static const char load_text[] =
@@ -182,6 +192,12 @@ static uint32_t swizzled(CUtensorMapSwizzle swizzle, uint32_t offset)
         return row * 128 + (chunk ^ row % 4) * 16 + offset % 16;
     case CU_TENSOR_MAP_SWIZZLE_128B:
         return row * 128 + (chunk ^ row % 8) * 16 + offset % 16;
+    case CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B:
+        return row * 128 + (chunk / 2 ^ row % 4) * 32 + offset % 32;
+    case CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B:
+        return row * 128 + (chunk / 2 ^ row % 4) * 32 + (offset % 32 ^ row % 2 * 8);
+    case CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B:
+        return row * 128 + (chunk / 4 ^ row % 2) * 64 + offset % 64;
     default:
         return offset;
     }
@@ -233,10 +249,9 @@ static CUdeviceptr allocate(const void *contents, size_t bytes)
 
 /* ---- loads ---- */
 
-static void check_loaded(size_t number)
+static void check_loaded(const struct tensor_case *c, size_t number)
 {
     static const uint8_t zeros[8];
-    const struct tensor_case *c = &cases[number];
 
     for (uint32_t n = 0; n < box_bytes(c) / c->bytes; n++) {
         const uint8_t *got = found + swizzled(c->swizzle, n * c->bytes), *want = element_or_null(c, n);
@@ -246,11 +261,10 @@ static void check_loaded(size_t number)
     }
 }
 
-static void test_loads(void **state)
+static void check_loads(const struct tensor_case *all, size_t n)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct tensor_case *c = &cases[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct tensor_case *c = &all[i];
         char text[sizeof load_text + 200];
         CUdeviceptr memory, out;
         CUtensorMap map;
@@ -268,10 +282,22 @@ static void test_loads(void **state)
         snprintf(text, sizeof text, load_text, c->rank, i & 1 ? ".tile" : "", coordinate_lists[c->rank], "");
         launch(text, params);
         assert_int_equal(cuMemcpyDtoH(found, out, bytes), CUDA_SUCCESS);
-        check_loaded(i);
+        check_loaded(c, i);
         assert_int_equal(cuMemFree(memory), CUDA_SUCCESS);
         assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
     }
+}
+
+static void test_loads(void **state)
+{
+    (void)state;
+    check_loads(cases, sizeof cases / sizeof *cases);
+}
+
+static void test_loads_in_larger_atoms(void **state)
+{
+    (void)state;
+    check_loads(atoms, sizeof atoms / sizeof *atoms);
 }
 
 /* ---- stores and reductions ---- */
@@ -422,6 +448,14 @@ static void test_stores(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check_put(&cases[i], NULL);
+}
+
+static void test_stores_from_larger_atoms(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof atoms / sizeof *atoms; i++)
+        if (atoms[i].swizzle != S(128B_ATOM_32B_FLIP_8B)) /* of loads only */
+            check_put(&atoms[i], NULL);
 }
 
 static void test_reductions(void **state)
@@ -664,7 +698,7 @@ static void test_replaced_address(void **state)
     snprintf(text, sizeof text, load_text, c->rank, "", coordinate_lists[c->rank], "");
     launch(text, params);
     assert_int_equal(cuMemcpyDtoH(found, out, bytes), CUDA_SUCCESS);
-    check_loaded(0);
+    check_loaded(c, 0);
     assert_int_equal(cuMemFree(first), CUDA_SUCCESS);
     assert_int_equal(cuMemFree(second), CUDA_SUCCESS);
     assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
@@ -686,7 +720,7 @@ static void test_moved_map(void **state)
     map = map_of(c, memory);
     launch(moved_map_text, params);
     assert_int_equal(cuMemcpyDtoH(found, out, bytes), CUDA_SUCCESS);
-    check_loaded(0);
+    check_loaded(c, 0);
     assert_int_equal(cuMemcpyDtoH(found, scratch, sizeof map), CUDA_SUCCESS);
     assert_memory_equal(found, &map, sizeof map);
     assert_int_equal(cuMemFree(memory), CUDA_SUCCESS);
@@ -697,10 +731,16 @@ static void test_moved_map(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads),         cmocka_unit_test(test_stores),
-        cmocka_unit_test(test_reductions),    cmocka_unit_test(test_reductions_of_floats),
-        cmocka_unit_test(test_stored_images), cmocka_unit_test(test_moved_map),
-        cmocka_unit_test(test_images),        cmocka_unit_test(test_replaced_address),
+        cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_stores),
+        cmocka_unit_test(test_reductions),
+        cmocka_unit_test(test_reductions_of_floats),
+        cmocka_unit_test(test_stored_images),
+        cmocka_unit_test(test_moved_map),
+        cmocka_unit_test(test_images),
+        cmocka_unit_test(test_replaced_address),
+        cmocka_unit_test(test_loads_in_larger_atoms),
+        cmocka_unit_test(test_stores_from_larger_atoms),
     };
 
     return cmocka_run_group_tests(tests, with_context, without_context);

@@ -54,8 +54,6 @@ static CUresult check_modes(const struct ct_tensor *tensor)
         return invalid("interleaving by 32 bytes requires swizzling by 32 bytes");
     if (tensor->interleave)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "interleaved tensors are not supported");
-    if (tensor->swizzle > CU_TENSOR_MAP_SWIZZLE_128B)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "swizzling in units of 32 or 64 bytes is not supported");
     return CUDA_SUCCESS;
 }
 
@@ -88,6 +86,11 @@ static CUresult check_tensor(const CUtensorMap *map, const struct ct_tensor *ten
     return r == CUDA_SUCCESS ? check_extents(tensor) : r;
 }
 
+static unsigned swizzle_bytes(CUtensorMapSwizzle swizzle)
+{
+    return swizzle > CU_TENSOR_MAP_SWIZZLE_128B ? 128 : 16u << swizzle;
+}
+
 /* The bytes that are contiguous in shared memory. */
 static CUresult check_row(const struct ct_tensor *tensor, cuuint32_t elements)
 {
@@ -97,12 +100,26 @@ static CUresult check_row(const struct ct_tensor *tensor, cuuint32_t elements)
         return invalid("a dimension of a box has 1 to 256 elements");
     if (bytes % PIECE_BYTES)
         return invalid("the innermost dimension of a box has a multiple of 16 bytes");
-    if (tensor->swizzle && bytes > 16u << tensor->swizzle)
+    if (tensor->swizzle && bytes > swizzle_bytes(tensor->swizzle))
         return invalid("the innermost dimension of a box is larger than the swizzle's span");
     return CUDA_SUCCESS;
 }
 
 /* ---- records ---- */
+
+static uint32_t swizzle_of(CUtensorMapSwizzle swizzle)
+{
+    static const uint32_t modes[] = {
+        [CU_TENSOR_MAP_SWIZZLE_32B] = 0x10 | 3 << PTX2SPV_TENSOR_SWIZZLE_SHIFT,
+        [CU_TENSOR_MAP_SWIZZLE_64B] = 0x30 | 3 << PTX2SPV_TENSOR_SWIZZLE_SHIFT,
+        [CU_TENSOR_MAP_SWIZZLE_128B] = 0x70 | 3 << PTX2SPV_TENSOR_SWIZZLE_SHIFT,
+        [CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B] = 0x60 | 2 << PTX2SPV_TENSOR_SWIZZLE_SHIFT,
+        [CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B] = 0x60 | PTX2SPV_TENSOR_SWIZZLE_FLIP | 2 << PTX2SPV_TENSOR_SWIZZLE_SHIFT,
+        [CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B] = 0x40 | 1 << PTX2SPV_TENSOR_SWIZZLE_SHIFT,
+    };
+
+    return modes[swizzle];
+}
 
 /* The part that all kinds of maps have. */
 static struct ptx2spv_tensor_map record_of(const struct ct_tensor *tensor)
@@ -112,7 +129,7 @@ static struct ptx2spv_tensor_map record_of(const struct ct_tensor *tensor)
         .rank = tensor->rank,
         .type = tensor->type,
         .element_bytes = types[tensor->type].bytes,
-        .swizzle_mask = tensor->swizzle ? ((1u << tensor->swizzle) - 1) << 4 : 0,
+        .swizzle = swizzle_of(tensor->swizzle),
         .fills_nan = tensor->fill,
         .mark = PTX2SPV_TENSOR_MARK,
     };

@@ -79,15 +79,21 @@ INLINE struct tensor read_tensor(u64 map)
     t.type = MEMBER32(map, type);
     t.bytes = MEMBER32(map, element_bytes);
     t.last = ITEM32(map, last, 0);
-    t.swizzle = MEMBER32(map, swizzle_mask);
+    t.swizzle = MEMBER32(map, swizzle);
     t.fill = !fills_nan ? 0 : t.bytes == 2 ? 0x7fff7fff : 0x7fffffff;
     return t;
 }
 
-/* Bits 4 to 6 of an address in shared memory, as far as the mode says, are changed by the three bits above them. */
-INLINE u32 swizzled(u32 at, u32 mask)
+INLINE u32 swizzled(u32 at, u32 swizzle)
 {
-    return at ^ (at >> 3 & mask);
+    return at ^ (at >> (swizzle >> PTX2SPV_TENSOR_SWIZZLE_SHIFT) & swizzle & PTX2SPV_TENSOR_SWIZZLE_BITS);
+}
+
+INLINE struct words flipped(struct words w, u32 at, u32 swizzle)
+{
+    const struct words other = {{w.v[2], w.v[3], w.v[0], w.v[1]}};
+
+    return at & swizzle & PTX2SPV_TENSOR_SWIZZLE_FLIP ? other : w;
 }
 
 INLINE bool is_inside(long long x, u32 last)
@@ -172,7 +178,7 @@ INLINE void load_row(const struct tensor *t, u32 to, u64 row, long long first, u
 #pragma unroll
         for (u32 i = 0; i < 4; i++)
             w.v[i] = flushed(w.v[i], t->type);
-        store_shared(swizzled(to + offset, t->swizzle), w);
+        store_shared(swizzled(to + offset, t->swizzle), flipped(w, to + offset, t->swizzle));
     }
 }
 
@@ -326,7 +332,7 @@ INLINE void put_row(const struct tensor *t, u32 from, u64 row, long long first, 
 {
 #pragma unroll 1
     for (u32 offset = 0; offset < row_bytes; offset += PIECE) {
-        const struct words w = load_shared(swizzled(from + offset, t->swizzle));
+        const struct words w = flipped(load_shared(swizzled(from + offset, t->swizzle)), from + offset, t->swizzle);
 
         if (operation == PTX2SPV_TENSOR_STORE && is_whole(t, row, first, offset, true)) {
             store_piece(row + (u64)(first * t->bytes) + offset, w);
