@@ -465,6 +465,12 @@ enum ptx2spv_tensor_swizzle {                                     /* what change
                               PTX2SPV_TENSOR_SWIZZLE_SHIFT = 8,   /* n is in the bits from this one on */
                               PTX2SPV_TENSOR_SWIZZLE_FLIP = 0x80, /* where bit 7 is set, the halves of 16 bytes change places */
 };
+enum ptx2spv_tensor_flags {
+    PTX2SPV_TENSOR_FILLS_NAN = 1, /* elements outside of the tensor are NaN, not 0 */
+    /* The tensor consists of slices of 16 or 32 bytes. Instructions give coordinates W (in slices), H, D, C (in slices) and N, where H and D may
+     * be missing. Here C comes first and W second; a row of a box is one slice, and box[0] has its elements. */
+    PTX2SPV_TENSOR_INTERLEAVED = 2,
+};
 struct ptx2spv_tensor_map {
     uint64_t address;       /* CUDA address of the element at coordinates 0 */
     uint64_t strides[4];    /* distances in bytes of coordinates 1 to 4 */
@@ -476,9 +482,9 @@ struct ptx2spv_tensor_map {
     uint32_t type;          /* enum ptx2spv_tensor_type */
     uint32_t element_bytes; /* 1, 2, 4 or 8 */
     uint32_t swizzle;       /* enum ptx2spv_tensor_swizzle */
-    uint32_t fills_nan;     /* elements outside of the tensor are NaN, not 0 */
+    uint32_t flags;         /* enum ptx2spv_tensor_flags */
     uint32_t mark;          /* PTX2SPV_TENSOR_MARK */
-    uint32_t reserved;
+    uint64_t slice_stride;  /* interleaved: the distance in bytes of slices with successive coordinates of C */
 };
 
 /* A kernel compiled with options.cooperative has an additional parameter at kernel_info.grid_param_offset: the CUDA address of this

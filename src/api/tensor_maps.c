@@ -5,7 +5,7 @@
 
 #include "core/texture/tensor_map.h"
 
-/* cuTensorMapEncodeTiled. NOT_SUPPORTED: interleaved layouts, elements of 4 and 6 bits. The L2 promotion has no effect. */
+/* cuTensorMapEncodeTiled. NOT_SUPPORTED: elements of 4 and 6 bits. The L2 promotion has no effect. */
 CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
                                         void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
                                         const cuuint32_t *boxDim, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave,

@@ -2,12 +2,15 @@
 /* The errors of the functions that make tensor maps (Driver API: Tensor Map Object Management). NVIDIA's driver gives them, too. */
 #include "api_test.h"
 
+#define S(n) CU_TENSOR_MAP_SWIZZLE_##n
+#define I(n) CU_TENSOR_MAP_INTERLEAVE_##n
+
 /* A valid call, of which each row of the test changes one argument. */
 struct call {
     CUtensorMapDataType type;
     uint32_t rank;
-    uint64_t address, sizes[2], stride;
-    uint32_t box[2], steps[2];
+    uint64_t address, sizes[3], strides[2];
+    uint32_t box[3], steps[3];
     CUtensorMapInterleave interleave;
     CUtensorMapSwizzle swizzle;
     CUtensorMapL2promotion promotion;
@@ -18,8 +21,16 @@ static CUresult encode(const struct call *call)
 {
     CUtensorMap map;
 
-    return cuTensorMapEncodeTiled(&map, call->type, call->rank, (void *)(uintptr_t)call->address, call->sizes, &call->stride, call->box,
+    return cuTensorMapEncodeTiled(&map, call->type, call->rank, (void *)(uintptr_t)call->address, call->sizes, call->strides, call->box,
                                   call->steps, call->interleave, call->swizzle, call->promotion, call->fill);
+}
+
+static CUresult encode_image(const struct call *call, int lower, int upper, uint32_t channels, uint32_t pixels)
+{
+    CUtensorMap map;
+
+    return cuTensorMapEncodeIm2col(&map, call->type, call->rank, (void *)(uintptr_t)call->address, call->sizes, call->strides, &lower,
+                                   &upper, channels, pixels, call->steps, call->interleave, call->swizzle, call->promotion, call->fill);
 }
 
 static void test_errors(void **state)
@@ -28,7 +39,7 @@ static void test_errors(void **state)
                                       .rank = 2,
                                       .address = 0x10000,
                                       .sizes = {64, 64},
-                                      .stride = 128,
+                                      .strides = {128},
                                       .box = {64, 8},
                                       .steps = {1, 1},
                                       .swizzle = CU_TENSOR_MAP_SWIZZLE_128B};
@@ -46,13 +57,13 @@ static void test_errors(void **state)
     INVALID(address, 0x10008);
     INVALID(sizes[1], 0);
     INVALID(sizes[0], (UINT64_C(1) << 32) + 1);
-    INVALID(stride, 136);
-    INVALID(stride, UINT64_C(1) << 40);
+    INVALID(strides[0], 136);
+    INVALID(strides[0], UINT64_C(1) << 40);
     INVALID(box[0], 0);
     INVALID(box[1], 257);
     INVALID(box[0], 12);
-    INVALID(box[0], 72);                                /* 144 bytes, more than the swizzle's span */
-    call.swizzle = CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B; /* of the same span */
+    INVALID(box[0], 72);             /* 144 bytes, more than the swizzle's span */
+    call.swizzle = S(128B_ATOM_64B); /* of the same span */
     assert_int_equal(encode(&call), CUDA_ERROR_INVALID_VALUE);
     INVALID(steps[1], 0);
     INVALID(steps[1], 9);
@@ -60,13 +71,105 @@ static void test_errors(void **state)
     INVALID(promotion, (CUtensorMapL2promotion)77);
     INVALID(fill, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA); /* of integers */
     INVALID(interleave, (CUtensorMapInterleave)77);
+    INVALID(interleave, I(16B)); /* of two dimensions */
+}
+
+static const struct call interleaved_call = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+                                             .rank = 3,
+                                             .address = 0x10010,
+                                             .sizes = {8, 4, 5},
+                                             .strides = {144, 576},
+                                             .box = {3, 1, 2},
+                                             .steps = {1, 1, 1},
+                                             .interleave = I(16B)};
+static const struct call wide_call = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
+                                      .rank = 3,
+                                      .address = 0x10020,
+                                      .sizes = {8, 4, 5},
+                                      .strides = {288, 1152},
+                                      .box = {3, 1, 2},
+                                      .steps = {1, 1, 1},
+                                      .interleave = I(32B),
+                                      .swizzle = S(32B)};
+
+static void test_interleaved_errors(void **state)
+{
+    struct call valid = interleaved_call, call = valid;
+
+    (void)state;
+    assert_int_equal(encode(&call), CUDA_SUCCESS);
+    call.swizzle = S(128B); /* whose span does not limit the box */
+    call.box[0] = 256;
+    assert_int_equal(encode(&call), CUDA_SUCCESS);
+    INVALID(address, 0x10018);
+    INVALID(strides[1], 584);
+    INVALID(box[0], 257);
+    INVALID(steps[0], 9);
+    call = valid = wide_call;
+    assert_int_equal(encode(&call), CUDA_SUCCESS);
+    INVALID(address, 0x10010);
+    INVALID(strides[0], 272);
+    INVALID(strides[1], 1168);
+    INVALID(swizzle, S(NONE));
+    INVALID(swizzle, S(64B));
+    INVALID(rank, 2);
 #undef INVALID
+}
+
+static void test_errors_of_images(void **state)
+{
+    struct call call = interleaved_call;
+    static const struct {
+        int lower, upper;
+        uint32_t channels, pixels;
+        CUresult result;
+    } rows[] = {
+        {-1, -1, 8, 12, CUDA_SUCCESS},
+        {-32768, 32767, 8, 1024, CUDA_SUCCESS},
+        {-32769, -1, 8, 12, CUDA_ERROR_INVALID_VALUE},
+        {-1, 32768, 8, 12, CUDA_ERROR_INVALID_VALUE},
+        {-1, -1, 257, 12, CUDA_ERROR_INVALID_VALUE},
+        {-1, -1, 8, 1025, CUDA_ERROR_INVALID_VALUE},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (encode_image(&call, rows[i].lower, rows[i].upper, rows[i].channels, rows[i].pixels) != rows[i].result)
+            fail_msg("row %zu", i);
+#define INVALID(valid, member, value)                                                                                                      \
+    call = valid;                                                                                                                          \
+    call.member = value;                                                                                                                   \
+    assert_int_equal(encode_image(&call, -1, -1, 8, 12), CUDA_ERROR_INVALID_VALUE)
+    INVALID(interleaved_call, rank, 2);
+    INVALID(interleaved_call, address, 0x10018);
+    INVALID(wide_call, address, 0x10010);
+    INVALID(wide_call, strides[0], 272);
+    INVALID(wide_call, swizzle, S(NONE));
+#undef INVALID
+}
+
+/* Elements of 4 and 6 bits, which only sm_100 and later targets copy. */
+static void test_packed_elements(void **state)
+{
+    static const CUtensorMapDataType types[] = {CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B, CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B,
+                                                CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B};
+
+    (void)state;
+    for (size_t i = 0; on_cuttle() && i < sizeof types / sizeof *types; i++) {
+        const struct call call = {
+            .type = types[i], .rank = 2, .address = 0x10000, .sizes = {128, 64}, .strides = {128}, .box = {128, 8}, .steps = {1, 1}};
+
+        assert_int_equal(encode(&call), CUDA_ERROR_NOT_SUPPORTED);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_interleaved_errors),
+        cmocka_unit_test(test_errors_of_images),
+        cmocka_unit_test(test_packed_elements),
     };
 
     return cmocka_run_group_tests(tests, with_context, without_context);

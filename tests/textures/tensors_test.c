@@ -17,6 +17,7 @@ struct tensor_case {
     CUtensorMapSwizzle swizzle;
     CUtensorMapFloatOOBfill fill;
     int at[MAX_RANK];
+    CUtensorMapInterleave interleave;
 };
 
 #define U8 CU_TENSOR_MAP_DATA_TYPE_UINT8, 1
@@ -31,39 +32,61 @@ struct tensor_case {
 #define ZERO CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE
 #define NAN_FILL CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA
 #define S(n) CU_TENSOR_MAP_SWIZZLE_##n
+#define I(n) CU_TENSOR_MAP_INTERLEAVE_##n
 
 static const struct tensor_case cases[] = {
-    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {0}},
-    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {7}},
-    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {-5}},
-    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {90}},
-    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {1000}},
-    {U8, 1, {1001}, {0}, {256}, {1}, S(NONE), ZERO, {-3}},
-    {U16, 2, {33, 17}, {80}, {16, 8}, {1, 1}, S(NONE), ZERO, {0, 0}},
-    {U16, 2, {33, 17}, {80}, {16, 8}, {1, 1}, S(32B), ZERO, {8, 9}},
-    {U16, 2, {33, 17}, {80}, {32, 8}, {1, 1}, S(64B), ZERO, {5, 12}},
-    {U8, 2, {200, 40}, {208}, {128, 24}, {1, 1}, S(128B), ZERO, {16, 8}},
-    {U8, 2, {200, 40}, {208}, {128, 24}, {1, 1}, S(128B), ZERO, {-13, 30}},
-    {F16, 2, {64, 64}, {128}, {64, 64}, {1, 1}, S(128B), ZERO, {0, 0}},
-    {F32, 2, {40, 9}, {160}, {32, 8}, {1, 1}, S(NONE), NAN_FILL, {20, -3}},
-    {F16, 2, {40, 9}, {80}, {32, 8}, {1, 1}, S(NONE), NAN_FILL, {30, 4}},
-    {U64, 3, {6, 5, 4}, {48, 240}, {4, 3, 2}, {1, 1, 1}, S(NONE), ZERO, {1, 1, 1}},
-    {U64, 3, {6, 5, 4}, {64, 320}, {4, 3, 4}, {1, 1, 1}, S(NONE), ZERO, {-1, 3, 2}},
-    {S32, 3, {20, 9, 11}, {80, 720}, {8, 9, 8}, {1, 2, 3}, S(NONE), ZERO, {4, 0, 0}},
-    {S32, 3, {20, 9, 11}, {80, 720}, {8, 7, 8}, {1, 3, 5}, S(32B), ZERO, {4, -1, 2}},
-    {U32, 4, {9, 5, 4, 3}, {48, 240, 960}, {8, 3, 2, 2}, {1, 1, 1, 1}, S(NONE), ZERO, {0, 1, 2, 1}},
-    {F64, 5, {5, 4, 3, 3, 2}, {48, 192, 576, 1728}, {4, 3, 2, 2, 2}, {1, 1, 1, 1, 1}, S(NONE), ZERO, {1, 2, 2, -1, 0}},
-    {U8, 5, {32, 3, 3, 3, 3}, {32, 96, 288, 864}, {16, 2, 2, 3, 2}, {1, 1, 1, 2, 1}, S(NONE), ZERO, {9, 2, 1, 0, 1}},
+    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {0}, I(NONE)},
+    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {7}, I(NONE)},
+    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {-5}, I(NONE)},
+    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {90}, I(NONE)},
+    {U32, 1, {100}, {0}, {32}, {1}, S(NONE), ZERO, {1000}, I(NONE)},
+    {U8, 1, {1001}, {0}, {256}, {1}, S(NONE), ZERO, {-3}, I(NONE)},
+    {U16, 2, {33, 17}, {80}, {16, 8}, {1, 1}, S(NONE), ZERO, {0, 0}, I(NONE)},
+    {U16, 2, {33, 17}, {80}, {16, 8}, {1, 1}, S(32B), ZERO, {8, 9}, I(NONE)},
+    {U16, 2, {33, 17}, {80}, {32, 8}, {1, 1}, S(64B), ZERO, {5, 12}, I(NONE)},
+    {U8, 2, {200, 40}, {208}, {128, 24}, {1, 1}, S(128B), ZERO, {16, 8}, I(NONE)},
+    {U8, 2, {200, 40}, {208}, {128, 24}, {1, 1}, S(128B), ZERO, {-13, 30}, I(NONE)},
+    {F16, 2, {64, 64}, {128}, {64, 64}, {1, 1}, S(128B), ZERO, {0, 0}, I(NONE)},
+    {F32, 2, {40, 9}, {160}, {32, 8}, {1, 1}, S(NONE), NAN_FILL, {20, -3}, I(NONE)},
+    {F16, 2, {40, 9}, {80}, {32, 8}, {1, 1}, S(NONE), NAN_FILL, {30, 4}, I(NONE)},
+    {U64, 3, {6, 5, 4}, {48, 240}, {4, 3, 2}, {1, 1, 1}, S(NONE), ZERO, {1, 1, 1}, I(NONE)},
+    {U64, 3, {6, 5, 4}, {64, 320}, {4, 3, 4}, {1, 1, 1}, S(NONE), ZERO, {-1, 3, 2}, I(NONE)},
+    {S32, 3, {20, 9, 11}, {80, 720}, {8, 9, 8}, {1, 2, 3}, S(NONE), ZERO, {4, 0, 0}, I(NONE)},
+    {S32, 3, {20, 9, 11}, {80, 720}, {8, 7, 8}, {1, 3, 5}, S(32B), ZERO, {4, -1, 2}, I(NONE)},
+    {U32, 4, {9, 5, 4, 3}, {48, 240, 960}, {8, 3, 2, 2}, {1, 1, 1, 1}, S(NONE), ZERO, {0, 1, 2, 1}, I(NONE)},
+    {F64, 5, {5, 4, 3, 3, 2}, {48, 192, 576, 1728}, {4, 3, 2, 2, 2}, {1, 1, 1, 1, 1}, S(NONE), ZERO, {1, 2, 2, -1, 0}, I(NONE)},
+    {U8, 5, {32, 3, 3, 3, 3}, {32, 96, 288, 864}, {16, 2, 2, 3, 2}, {1, 1, 1, 2, 1}, S(NONE), ZERO, {9, 2, 1, 0, 1}, I(NONE)},
 };
 
 static const struct tensor_case atoms[] = {
-    {U8, 2, {256, 40}, {256}, {128, 24}, {1, 1}, S(128B_ATOM_32B), ZERO, {16, 8}},
-    {F16, 2, {64, 64}, {128}, {64, 64}, {1, 1}, S(128B_ATOM_32B), ZERO, {0, 0}},
-    {U32, 3, {40, 9, 5}, {160, 1440}, {16, 4, 3}, {1, 1, 1}, S(128B_ATOM_32B), ZERO, {4, 2, 1}},
-    {U8, 2, {256, 40}, {256}, {128, 24}, {1, 1}, S(128B_ATOM_32B_FLIP_8B), ZERO, {16, 8}},
-    {U64, 2, {16, 17}, {128}, {16, 16}, {1, 1}, S(128B_ATOM_32B_FLIP_8B), ZERO, {2, 3}},
-    {U8, 2, {256, 40}, {256}, {128, 24}, {1, 1}, S(128B_ATOM_64B), ZERO, {16, 8}},
-    {F32, 2, {32, 33}, {128}, {32, 32}, {1, 1}, S(128B_ATOM_64B), ZERO, {0, 0}},
+    {U8, 2, {256, 40}, {256}, {128, 24}, {1, 1}, S(128B_ATOM_32B), ZERO, {16, 8}, I(NONE)},
+    {F16, 2, {64, 64}, {128}, {64, 64}, {1, 1}, S(128B_ATOM_32B), ZERO, {0, 0}, I(NONE)},
+    {U32, 3, {40, 9, 5}, {160, 1440}, {16, 4, 3}, {1, 1, 1}, S(128B_ATOM_32B), ZERO, {4, 2, 1}, I(NONE)},
+    {U8, 2, {256, 40}, {256}, {128, 24}, {1, 1}, S(128B_ATOM_32B_FLIP_8B), ZERO, {16, 8}, I(NONE)},
+    {U64, 2, {16, 17}, {128}, {16, 16}, {1, 1}, S(128B_ATOM_32B_FLIP_8B), ZERO, {2, 3}, I(NONE)},
+    {U8, 2, {256, 40}, {256}, {128, 24}, {1, 1}, S(128B_ATOM_64B), ZERO, {16, 8}, I(NONE)},
+    {F32, 2, {32, 33}, {128}, {32, 32}, {1, 1}, S(128B_ATOM_64B), ZERO, {0, 0}, I(NONE)},
+};
+
+/* Dimensions W, H, D, C and N, of which H and D may be missing. W and C count slices. */
+static const struct tensor_case interleaved[] = {
+    {U16, 3, {9, 4, 3}, {160, 672}, {8, 1, 2}, {1, 1, 1}, S(NONE), ZERO, {0, 1, 0}, I(16B)},
+    {U16, 3, {9, 4, 3}, {160, 672}, {8, 1, 2}, {1, 1, 1}, S(NONE), ZERO, {1, 3, 1}, I(16B)},
+    {U16, 3, {9, 4, 3}, {160, 672}, {3, 1, 2}, {1, 1, 1}, S(NONE), ZERO, {5, 2, 1}, I(16B)},
+    {U8, 4, {8, 5, 3, 2}, {128, 640, 1920}, {4, 3, 1, 2}, {1, 1, 1, 1}, S(NONE), ZERO, {2, 1, 1, 0}, I(16B)},
+    {U32, 5, {6, 5, 4, 3, 2}, {96, 480, 1920, 5760}, {4, 3, 2, 1, 2}, {1, 1, 1, 1, 1}, S(NONE), ZERO, {1, 1, 1, 2, 0}, I(16B)},
+    {U64, 4, {8, 5, 3, 2}, {128, 640, 1920}, {4, 3, 1, 2}, {1, 1, 1, 1}, S(NONE), ZERO, {5, 3, 2, 1}, I(16B)},
+    {U16, 4, {8, 5, 3, 2}, {128, 640, 1920}, {4, 3, 1, 2}, {1, 1, 1, 1}, S(NONE), ZERO, {-2, -1, 1, 0}, I(16B)},
+    {U16, 3, {9, 4, 3}, {160, 672}, {8, 1, 2}, {1, 1, 1}, S(NONE), ZERO, {0, 4, 0}, I(16B)},
+    {F32, 4, {8, 5, 3, 2}, {128, 640, 1920}, {4, 3, 1, 2}, {1, 1, 1, 1}, S(NONE), NAN_FILL, {6, 4, 2, 1}, I(16B)},
+    {U16, 4, {8, 9, 3, 2}, {128, 1152, 3456}, {8, 7, 1, 2}, {2, 3, 1, 1}, S(NONE), ZERO, {1, 2, 1, 0}, I(16B)},
+    {U16, 3, {9, 4, 3}, {160, 672}, {8, 3, 2}, {1, 1, 1}, S(NONE), ZERO, {0, 1, 0}, I(16B)}, /* one slice all the same */
+    {U16, 4, {6, 4, 3, 2}, {192, 768, 2304}, {4, 2, 1, 2}, {1, 1, 1, 1}, S(32B), ZERO, {1, 1, 2, 0}, I(32B)},
+    {F32, 5, {4, 3, 3, 2, 3}, {128, 384, 1152, 2304}, {4, 2, 2, 1, 2}, {1, 1, 1, 1, 1}, S(32B), NAN_FILL, {2, 1, 2, 1, 1}, I(32B)},
+    {U8, 3, {20, 3, 2}, {640, 1920}, {16, 1, 2}, {1, 1, 1}, S(32B), ZERO, {3, 1, 0}, I(32B)},
+    {U16, 4, {8, 9, 3, 2}, {128, 1152, 3456}, {8, 8, 1, 2}, {1, 1, 1, 1}, S(32B), ZERO, {0, 1, 1, 0}, I(16B)},
+    {U16, 4, {8, 9, 3, 2}, {128, 1152, 3456}, {8, 8, 1, 2}, {1, 1, 1, 1}, S(64B), ZERO, {0, 1, 1, 0}, I(16B)},
+    {U16, 4, {8, 9, 3, 2}, {128, 1152, 3456}, {8, 8, 1, 2}, {1, 1, 1, 1}, S(128B), ZERO, {0, 1, 1, 0}, I(16B)},
 };
 
 /* ---- kernels ---- */
@@ -139,7 +162,7 @@ static CUfunction load_kernel(CUmodule *module, const char *text)
  * such copies are as good as others. */
 static bool can_run(const struct tensor_case *c)
 {
-    return on_cuttle() || c->at[0] * (int)c->bytes % 16 == 0;
+    return on_cuttle() || c->interleave || c->at[0] * (int)c->bytes % 16 == 0;
 }
 
 static void launch(const char *text, void **params)
@@ -164,16 +187,27 @@ static void fill(uint8_t *bytes, size_t n, uint32_t seed)
     }
 }
 
+static uint32_t slice_bytes(CUtensorMapInterleave interleave)
+{
+    return interleave == I(32B) ? 32 : 16;
+}
+
+/* What coordinate 0 counts: an element or a slice. */
+static uint32_t unit_bytes(const struct tensor_case *c)
+{
+    return c->interleave ? slice_bytes(c->interleave) : c->bytes;
+}
+
 static uint32_t count_of(const struct tensor_case *c, uint32_t i)
 {
-    if (i >= c->rank)
+    if (i >= c->rank || (c->interleave && i == c->rank - 2))
         return 1;
-    return i ? (c->box[i] + c->steps[i] - 1) / c->steps[i] : c->box[0];
+    return i || c->interleave ? (c->box[i] + c->steps[i] - 1) / c->steps[i] : c->box[0];
 }
 
 static uint32_t box_bytes(const struct tensor_case *c)
 {
-    uint32_t bytes = c->bytes;
+    uint32_t bytes = unit_bytes(c);
 
     for (uint32_t i = 0; i < MAX_RANK; i++)
         bytes *= count_of(c, i);
@@ -206,15 +240,17 @@ static uint32_t swizzled(CUtensorMapSwizzle swizzle, uint32_t offset)
 /* The address in the tensor of element n of the box; NULL if it is outside. */
 static uint8_t *element_or_null(const struct tensor_case *c, uint32_t n)
 {
-    uint64_t offset = 0;
+    const uint32_t units = unit_bytes(c) / c->bytes;
+    uint64_t offset = n % units * c->bytes;
 
+    n /= units;
     for (uint32_t i = 0; i < c->rank; i++) {
-        const int64_t x = c->at[i] + (int64_t)(n % count_of(c, i)) * (i ? c->steps[i] : 1);
+        const int64_t x = c->at[i] + (int64_t)(n % count_of(c, i)) * (i || c->interleave ? c->steps[i] : 1);
 
         n /= count_of(c, i);
         if (x < 0 || (uint64_t)x >= c->sizes[i])
             return NULL;
-        offset += (uint64_t)x * (i ? c->strides[i - 1] : c->bytes);
+        offset += (uint64_t)x * (i ? c->strides[i - 1] : unit_bytes(c));
     }
     return tensor + offset;
 }
@@ -232,8 +268,8 @@ static CUtensorMap map_of(const struct tensor_case *c, CUdeviceptr memory)
 {
     CUtensorMap map;
 
-    assert_int_equal(cuTensorMapEncodeTiled(&map, c->type, c->rank, (void *)memory, c->sizes, c->strides, c->box, c->steps,
-                                            CU_TENSOR_MAP_INTERLEAVE_NONE, c->swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, c->fill),
+    assert_int_equal(cuTensorMapEncodeTiled(&map, c->type, c->rank, (void *)memory, c->sizes, c->strides, c->box, c->steps, c->interleave,
+                                            c->swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, c->fill),
                      CUDA_SUCCESS);
     return map;
 }
@@ -298,6 +334,12 @@ static void test_loads_in_larger_atoms(void **state)
 {
     (void)state;
     check_loads(atoms, sizeof atoms / sizeof *atoms);
+}
+
+static void test_interleaved_loads(void **state)
+{
+    (void)state;
+    check_loads(interleaved, sizeof interleaved / sizeof *interleaved);
 }
 
 /* ---- stores and reductions ---- */
@@ -396,7 +438,7 @@ static bool can_store_at(const int *at, uint32_t rank)
 
 static bool can_store(const struct tensor_case *c)
 {
-    return can_run(c) && can_store_at(c->at, c->rank) && (on_cuttle() || c->sizes[0] * c->bytes % 16 == 0);
+    return can_run(c) && can_store_at(c->at, c->rank) && (on_cuttle() || c->interleave || c->sizes[0] * c->bytes % 16 == 0);
 }
 
 /* operation: NULL for a store. Does nothing where the device cannot carry it out. */
@@ -458,13 +500,29 @@ static void test_stores_from_larger_atoms(void **state)
             check_put(&atoms[i], NULL);
 }
 
+static void test_interleaved_stores(void **state)
+{
+    static const struct tensor_case sum = {U32,          4,       {8, 5, 3, 2}, {128, 640, 1920}, {4, 3, 1, 2},
+                                           {1, 1, 1, 1}, S(NONE), ZERO,         {5, 3, 1, 0},     I(16B)};
+    static const struct tensor_case most = {S32,          4,      {6, 4, 3, 2}, {192, 768, 2304}, {4, 2, 1, 2},
+                                            {1, 1, 1, 1}, S(32B), ZERO,         {1, 1, 2, 0},     I(32B)};
+    static const struct tensor_case halves = {F16, 3, {9, 4, 3}, {160, 672}, {8, 1, 2}, {1, 1, 1}, S(NONE), ZERO, {2, 1, 1}, I(16B)};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof interleaved / sizeof *interleaved; i++)
+        check_put(&interleaved[i], NULL);
+    check_put(&sum, "add");
+    check_put(&most, "max");
+    check_put(&halves, "add");
+}
+
 static void test_reductions(void **state)
 {
     static const char *const operations[] = {"add", "min", "max", "inc", "dec", "and", "or", "xor"};
-    static const struct tensor_case words = {U32, 2, {32, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}};
-    static const struct tensor_case integers = {S32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(NONE), ZERO, {-3, 2}};
-    static const struct tensor_case aligned = {S32, 2, {32, 17}, {144}, {16, 8}, {1, 1}, S(NONE), ZERO, {20, 2}};
-    static const struct tensor_case wide = {U64, 2, {9, 17}, {80}, {8, 8}, {1, 1}, S(NONE), ZERO, {5, -2}};
+    static const struct tensor_case words = {U32, 2, {32, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}, I(NONE)};
+    static const struct tensor_case integers = {S32, 2, {33, 17}, {144}, {16, 8}, {1, 1}, S(NONE), ZERO, {-3, 2}, I(NONE)};
+    static const struct tensor_case aligned = {S32, 2, {32, 17}, {144}, {16, 8}, {1, 1}, S(NONE), ZERO, {20, 2}, I(NONE)};
+    static const struct tensor_case wide = {U64, 2, {9, 17}, {80}, {8, 8}, {1, 1}, S(NONE), ZERO, {5, -2}, I(NONE)};
 
     (void)state;
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++) {
@@ -482,10 +540,10 @@ static void test_reductions(void **state)
 
 static void test_reductions_of_floats(void **state)
 {
-    static const struct tensor_case f16 = {F16, 2, {32, 17}, {80}, {16, 8}, {1, 1}, S(32B), ZERO, {24, 12}};
-    static const struct tensor_case bf16 = {BF16, 2, {32, 17}, {80}, {16, 8}, {1, 1}, S(NONE), ZERO, {24, 3}};
-    static const struct tensor_case f32 = {F32, 2, {32, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}};
-    static const struct tensor_case f64 = {F64, 2, {8, 17}, {80}, {8, 8}, {1, 1}, S(NONE), ZERO, {6, 12}};
+    static const struct tensor_case f16 = {F16, 2, {32, 17}, {80}, {16, 8}, {1, 1}, S(32B), ZERO, {24, 12}, I(NONE)};
+    static const struct tensor_case bf16 = {BF16, 2, {32, 17}, {80}, {16, 8}, {1, 1}, S(NONE), ZERO, {24, 3}, I(NONE)};
+    static const struct tensor_case f32 = {F32, 2, {32, 17}, {144}, {16, 8}, {1, 1}, S(64B), ZERO, {20, 12}, I(NONE)};
+    static const struct tensor_case f64 = {F64, 2, {8, 17}, {80}, {8, 8}, {1, 1}, S(NONE), ZERO, {6, 12}, I(NONE)};
     static const char *const operations[] = {"add", "min", "max"};
 
     (void)state;
@@ -506,92 +564,122 @@ struct image_case {
     uint32_t channels, pixels, steps[MAX_RANK];
     int at[MAX_RANK];
     uint32_t by[3];
+    CUtensorMapInterleave interleave;
 };
 
 static const struct image_case images[] = {
-    {3, {8, 10, 3}, {-1}, {-1}, 8, 12, {1, 1, 1}, {0, -1, 0}, {0}},
-    {3, {8, 10, 3}, {-1}, {-1}, 4, 12, {1, 2, 1}, {4, -1, 1}, {2}},
-    {4, {8, 6, 5, 3}, {-1, -1}, {-1, -1}, 8, 40, {1, 1, 1, 1}, {0, -1, -1, 0}, {0, 0}},
-    {4, {8, 6, 5, 3}, {-1, -1}, {-1, -1}, 8, 40, {1, 1, 1, 1}, {0, 2, 1, 0}, {2, 1}},
-    {4, {8, 6, 5, 3}, {0, -1}, {0, -2}, 8, 30, {1, 2, 1, 1}, {0, 0, -1, 1}, {0, 2}},
-    {5, {4, 4, 3, 3, 2}, {-1, 0, -1}, {-1, 0, 0}, 4, 50, {1, 1, 1, 1, 1}, {0, -1, 0, -1, 0}, {1, 0, 1}},
-    {3, {8, 10, 3}, {0}, {0}, 8, 12, {1, 1, 1}, {0, 2, 0}, {0}},
-    {4, {8, 6, 5, 3}, {0, 0}, {0, 0}, 8, 40, {1, 1, 1, 1}, {0, 1, 1, 0}, {0, 0}},
+    {3, {8, 10, 3}, {-1}, {-1}, 8, 12, {1, 1, 1}, {0, -1, 0}, {0}, I(NONE)},
+    {3, {8, 10, 3}, {-1}, {-1}, 4, 12, {1, 2, 1}, {4, -1, 1}, {2}, I(NONE)},
+    {4, {8, 6, 5, 3}, {-1, -1}, {-1, -1}, 8, 40, {1, 1, 1, 1}, {0, -1, -1, 0}, {0, 0}, I(NONE)},
+    {4, {8, 6, 5, 3}, {-1, -1}, {-1, -1}, 8, 40, {1, 1, 1, 1}, {0, 2, 1, 0}, {2, 1}, I(NONE)},
+    {4, {8, 6, 5, 3}, {0, -1}, {0, -2}, 8, 30, {1, 2, 1, 1}, {0, 0, -1, 1}, {0, 2}, I(NONE)},
+    {5, {4, 4, 3, 3, 2}, {-1, 0, -1}, {-1, 0, 0}, 4, 50, {1, 1, 1, 1, 1}, {0, -1, 0, -1, 0}, {1, 0, 1}, I(NONE)},
+    {3, {8, 10, 3}, {0}, {0}, 8, 12, {1, 1, 1}, {0, 2, 0}, {0}, I(NONE)},
+    {4, {8, 6, 5, 3}, {0, 0}, {0, 0}, 8, 40, {1, 1, 1, 1}, {0, 1, 1, 0}, {0, 0}, I(NONE)},
 };
 
-/* The element of channel `ch` at a position in the image, or 0. The elements have 32 bits and no padding. */
-static uint32_t image_element(const struct image_case *c, const int *at, uint32_t ch)
+/* Dimensions W, H, D, C and N, as of tiles. A pixel is one slice, whatever the number of channels is. */
+static const struct image_case interleaved_images[] = {
+    {3, {10, 2, 3}, {-1}, {-1}, 4, 12, {1, 1, 1}, {-1, 1, 0}, {0}, I(16B)},
+    {4, {6, 5, 2, 3}, {-1, -1}, {-1, -1}, 4, 40, {1, 1, 1, 1}, {2, 1, 1, 0}, {2, 1}, I(16B)},
+    {5, {4, 3, 3, 2, 2}, {-1, 0, -1}, {-1, 0, 0}, 4, 50, {1, 1, 1, 1, 1}, {-1, 0, -1, 1, 0}, {1, 0, 1}, I(16B)},
+    {4, {6, 5, 2, 3}, {0, -1}, {0, -2}, 8, 30, {2, 1, 1, 1}, {0, -1, 1, 1}, {0, 2}, I(32B)},
+    {3, {10, 2, 3}, {0}, {0}, 8, 12, {1, 1, 1}, {2, 1, 0}, {0}, I(16B)},
+    {4, {6, 5, 2, 3}, {0, 0}, {0, 0}, 8, 40, {1, 1, 1, 1}, {1, 1, 1, 0}, {0, 0}, I(32B)},
+};
+
+/* The words of a pixel: elements have 32 bits. */
+static uint32_t pixel_words(const struct image_case *c)
 {
-    uint64_t index = (uint64_t)c->at[0] + ch, distance = c->sizes[0];
-    uint32_t value;
+    return c->interleave ? slice_bytes(c->interleave) / 4 : c->channels;
+}
 
-    if (index >= c->sizes[0])
-        return 0;
-    for (uint32_t i = 1; i < c->rank; i++) {
-        const int x = at[i] + (i + 1 < c->rank ? (int)c->by[i - 1] : 0);
+static CUtensorMapSwizzle image_swizzle(const struct image_case *c)
+{
+    return c->interleave == I(32B) ? S(32B) : S(NONE);
+}
 
-        if (x < 0 || (uint64_t)x >= c->sizes[i])
-            return 0;
-        index += (uint64_t)x * distance;
+static uint32_t first_of_space(const struct image_case *c)
+{
+    return c->interleave ? 0 : 1;
+}
+
+/* The place of word `ch` of the pixel at a position in the image, without padding; NULL if it is outside. */
+static uint8_t *image_word_or_null(const struct image_case *c, const int *at, uint32_t ch)
+{
+    uint64_t index = c->interleave ? ch : (uint64_t)c->at[0] + ch, distance = c->interleave ? pixel_words(c) : c->sizes[0];
+
+    if (!c->interleave && index >= c->sizes[0])
+        return NULL;
+    for (uint32_t i = first_of_space(c); i < c->rank; i++) {
+        if (at[i] < 0 || (uint64_t)at[i] >= c->sizes[i])
+            return NULL;
+        index += (uint64_t)at[i] * distance;
         distance *= c->sizes[i];
     }
-    memcpy(&value, tensor + 4 * index, 4);
-    return value;
+    return tensor + 4 * index;
 }
 
 static void advance(const struct image_case *c, int *at)
 {
-    for (uint32_t i = 1; i + 1 < c->rank; i++) {
+    for (uint32_t k = 0; k + 2 < c->rank; k++) {
+        const uint32_t i = first_of_space(c) + k;
+
         at[i] += (int)c->steps[i];
-        if (at[i] < (int)c->sizes[i] + c->upper[i - 1])
+        if (at[i] < (int)c->sizes[i] + c->upper[k])
             return;
-        at[i] = c->lower[i - 1];
+        at[i] = c->lower[k];
     }
     at[c->rank - 1]++;
 }
 
-static void check_image(size_t number, const uint32_t *loaded)
+static void check_image(const struct image_case *c, size_t number, const uint8_t *loaded)
 {
-    const struct image_case *c = &images[number];
     int at[MAX_RANK];
 
     memcpy(at, c->at, sizeof at);
     for (uint32_t p = 0; p < c->pixels; p++) {
-        for (uint32_t ch = 0; ch < c->channels; ch++)
-            if (loaded[p * c->channels + ch] != image_element(c, at, ch))
-                fail_msg("image %zu, pixel %u, channel %u: 0x%x instead of 0x%x", number, p, ch, loaded[p * c->channels + ch],
-                         image_element(c, at, ch));
+        int moved[MAX_RANK];
+
+        memcpy(moved, at, sizeof moved);
+        for (uint32_t k = 0; k + 2 < c->rank; k++)
+            moved[first_of_space(c) + k] += (int)c->by[k];
+        for (uint32_t ch = 0; ch < pixel_words(c); ch++) {
+            const uint8_t *word = image_word_or_null(c, moved, ch);
+            const uint64_t want = word ? read(word, 4) : 0;
+            const uint64_t got = read(loaded + swizzled(image_swizzle(c), 4 * (p * pixel_words(c) + ch)), 4);
+
+            if (got != want)
+                fail_msg("image %zu, pixel %u, word %u: 0x%x instead of 0x%x", number, p, ch, (uint32_t)got, (uint32_t)want);
+        }
         advance(c, at);
     }
 }
 
-/* The map of an image with elements of 32 bits. */
 static CUtensorMap map_of_image(const struct image_case *c, CUdeviceptr memory)
 {
-    uint64_t strides[MAX_RANK], stride = 4;
+    uint64_t strides[MAX_RANK], stride = c->interleave ? slice_bytes(c->interleave) : 4;
     CUtensorMap map;
 
     for (uint32_t k = 0; k + 1 < c->rank; k++)
         strides[k] = stride *= c->sizes[k];
     assert_int_equal(cuTensorMapEncodeIm2col(&map, CU_TENSOR_MAP_DATA_TYPE_UINT32, c->rank, (void *)memory, c->sizes, strides, c->lower,
-                                             c->upper, c->channels, c->pixels, c->steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                             CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_NONE, ZERO),
+                                             c->upper, c->channels, c->pixels, c->steps, c->interleave, image_swizzle(c),
+                                             CU_TENSOR_MAP_L2_PROMOTION_NONE, ZERO),
                      CUDA_SUCCESS);
     return map;
 }
 
-static void test_images(void **state)
+static void check_images(const struct image_case *all, size_t n)
 {
     static const char *const offsets[] = {", {%h0}", ", {%h0, %h1}", ", {%h0, %h1, %h2}"};
-    static uint32_t loaded[SHARED_BYTES / 4];
 
-    (void)state;
-    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
-        const struct image_case *c = &images[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct image_case *c = &all[i];
         char text[sizeof load_text + 200];
         CUdeviceptr memory, out;
         CUtensorMap map;
-        uint32_t bytes = 4 * c->channels * c->pixels, by[3];
+        uint32_t bytes = 4 * pixel_words(c) * c->pixels, by[3];
         int at[MAX_RANK];
         void *params[] = {&map, &out, &bytes, at, by};
 
@@ -603,11 +691,23 @@ static void test_images(void **state)
         map = map_of_image(c, memory);
         snprintf(text, sizeof text, load_text, c->rank, ".im2col", coordinate_lists[c->rank], offsets[c->rank - 3]);
         launch(text, params);
-        assert_int_equal(cuMemcpyDtoH(loaded, out, bytes), CUDA_SUCCESS);
-        check_image(i, loaded);
+        assert_int_equal(cuMemcpyDtoH(found, out, bytes), CUDA_SUCCESS);
+        check_image(c, i, found);
         assert_int_equal(cuMemFree(memory), CUDA_SUCCESS);
         assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
     }
+}
+
+static void test_images(void **state)
+{
+    (void)state;
+    check_images(images, sizeof images / sizeof *images);
+}
+
+static void test_interleaved_images(void **state)
+{
+    (void)state;
+    check_images(interleaved_images, sizeof interleaved_images / sizeof *interleaved_images);
 }
 
 /* What a store of the columns in `box`, or a reduction, makes of the tensor. */
@@ -617,36 +717,29 @@ static void put_image(const struct image_case *c, const char *operation)
 
     memcpy(at, c->at, sizeof at);
     for (uint32_t p = 0; p < c->pixels; p++) {
-        for (uint32_t ch = 0; ch < c->channels; ch++) {
-            uint64_t index = (uint64_t)c->at[0] + ch, distance = c->sizes[0];
-            bool inside = index < c->sizes[0];
+        for (uint32_t ch = 0; ch < pixel_words(c); ch++) {
+            uint8_t *to = image_word_or_null(c, at, ch);
 
-            for (uint32_t i = 1; i < c->rank; i++) {
-                inside = inside && at[i] >= 0 && (uint64_t)at[i] < c->sizes[i];
-                index += (uint64_t)at[i] * distance;
-                distance *= c->sizes[i];
-            }
-            if (inside) {
-                const uint64_t value = read(box + 4 * (p * c->channels + ch), 4);
-                const uint64_t result = combined(CU_TENSOR_MAP_DATA_TYPE_UINT32, operation, read(tensor + 4 * index, 4), value);
+            if (to) {
+                const uint64_t value = read(box + swizzled(image_swizzle(c), 4 * (p * pixel_words(c) + ch)), 4);
+                const uint64_t result = combined(CU_TENSOR_MAP_DATA_TYPE_UINT32, operation, read(to, 4), value);
 
-                memcpy(tensor + 4 * index, &result, 4);
+                memcpy(to, &result, 4);
             }
         }
         advance(c, at);
     }
 }
 
-static void test_stored_images(void **state)
+static void check_stored_images(const struct image_case *all, size_t n)
 {
-    (void)state;
-    for (size_t i = 0; i < sizeof images / sizeof *images; i++) {
-        const struct image_case *c = &images[i];
+    for (size_t i = 0; i < n; i++) {
+        const struct image_case *c = &all[i];
         const char *operation = i % 2 ? "add" : NULL;
         char text[sizeof put_text + 200];
         CUdeviceptr memory, in;
         CUtensorMap map;
-        uint32_t bytes = 4 * c->channels * c->pixels;
+        uint32_t bytes = 4 * pixel_words(c) * c->pixels;
         int at[MAX_RANK];
         void *params[] = {&map, &in, &bytes, at};
 
@@ -671,11 +764,24 @@ static void test_stored_images(void **state)
     }
 }
 
+static void test_stored_images(void **state)
+{
+    (void)state;
+    check_stored_images(images, sizeof images / sizeof *images);
+}
+
+static void test_interleaved_stored_images(void **state)
+{
+    (void)state;
+    check_stored_images(interleaved_images, sizeof interleaved_images / sizeof *interleaved_images);
+}
+
 /* ---- maps that change ---- */
 
 static void test_replaced_address(void **state)
 {
-    const struct tensor_case *c = &cases[0];
+    static const struct tensor_case slices = {U8, 3, {20, 3, 2}, {640, 1920}, {16, 1, 2}, {1, 1, 1}, S(32B), ZERO, {3, 1, 0}, I(32B)};
+    const struct tensor_case *c = &cases[0], *wide = &slices;
     CUdeviceptr first, second, out;
     char text[sizeof load_text + 200];
     CUtensorMap map;
@@ -699,6 +805,9 @@ static void test_replaced_address(void **state)
     launch(text, params);
     assert_int_equal(cuMemcpyDtoH(found, out, bytes), CUDA_SUCCESS);
     check_loaded(c, 0);
+    map = map_of(wide, first);
+    assert_int_equal(cuTensorMapReplaceAddress(&map, (void *)(second + 32)), CUDA_SUCCESS);
+    assert_int_equal(cuTensorMapReplaceAddress(&map, (void *)(second + 16)), CUDA_ERROR_INVALID_VALUE);
     assert_int_equal(cuMemFree(first), CUDA_SUCCESS);
     assert_int_equal(cuMemFree(second), CUDA_SUCCESS);
     assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
@@ -739,6 +848,10 @@ int main(void)
         cmocka_unit_test(test_moved_map),
         cmocka_unit_test(test_images),
         cmocka_unit_test(test_replaced_address),
+        cmocka_unit_test(test_interleaved_loads),
+        cmocka_unit_test(test_interleaved_stores),
+        cmocka_unit_test(test_interleaved_images),
+        cmocka_unit_test(test_interleaved_stored_images),
         cmocka_unit_test(test_loads_in_larger_atoms),
         cmocka_unit_test(test_stores_from_larger_atoms),
     };

@@ -52,9 +52,15 @@ static CUresult check_modes(const struct ct_tensor *tensor)
         return invalid("elements outside of a tensor of integers cannot be NaN");
     if (tensor->interleave == CU_TENSOR_MAP_INTERLEAVE_32B && tensor->swizzle != CU_TENSOR_MAP_SWIZZLE_32B)
         return invalid("interleaving by 32 bytes requires swizzling by 32 bytes");
-    if (tensor->interleave)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "interleaved tensors are not supported");
+    if (tensor->interleave && tensor->rank < 3)
+        return invalid("an interleaved tensor has at least 3 dimensions");
     return CUDA_SUCCESS;
+}
+
+/* The bytes of a slice of an interleaved tensor, to which it and its strides are aligned; of others, the alignment. */
+static unsigned slice_bytes(const struct ct_tensor *tensor)
+{
+    return tensor->interleave == CU_TENSOR_MAP_INTERLEAVE_32B ? 2 * PIECE_BYTES : PIECE_BYTES;
 }
 
 static CUresult check_extents(const struct ct_tensor *tensor)
@@ -64,8 +70,8 @@ static CUresult check_extents(const struct ct_tensor *tensor)
             return invalid("a dimension of a tensor has 1 to 2^32 elements");
         if (!tensor->steps[i] || tensor->steps[i] > MAX_STEP)
             return invalid("element strides are from 1 to 8");
-        if (i && (tensor->strides[i - 1] % PIECE_BYTES || tensor->strides[i - 1] >= MAX_STRIDE))
-            return invalid("the strides of a tensor are multiples of 16 below 2^40");
+        if (i && (tensor->strides[i - 1] % slice_bytes(tensor) || tensor->strides[i - 1] >= MAX_STRIDE))
+            return invalid("the strides of a tensor are multiples of 16, or 32, below 2^40");
     }
     return CUDA_SUCCESS;
 }
@@ -80,8 +86,8 @@ static CUresult check_tensor(const CUtensorMap *map, const struct ct_tensor *ten
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a tensor of %u dimensions", tensor->rank);
     if (!tensor->sizes || !tensor->steps || (tensor->rank > 1 && !tensor->strides))
         return invalid("a null pointer");
-    if (!tensor->address || (uintptr_t)tensor->address % PIECE_BYTES)
-        return invalid("a tensor is aligned to 16 bytes");
+    if (!tensor->address || (uintptr_t)tensor->address % slice_bytes(tensor))
+        return invalid("a tensor is aligned to 16 bytes, or 32");
     r = check_modes(tensor);
     return r == CUDA_SUCCESS ? check_extents(tensor) : r;
 }
@@ -98,6 +104,8 @@ static CUresult check_row(const struct ct_tensor *tensor, cuuint32_t elements)
 
     if (!elements || elements > MAX_BOX)
         return invalid("a dimension of a box has 1 to 256 elements");
+    if (tensor->interleave)
+        return CUDA_SUCCESS;
     if (bytes % PIECE_BYTES)
         return invalid("the innermost dimension of a box has a multiple of 16 bytes");
     if (tensor->swizzle && bytes > swizzle_bytes(tensor->swizzle))
@@ -121,6 +129,15 @@ static uint32_t swizzle_of(CUtensorMapSwizzle swizzle)
     return modes[swizzle];
 }
 
+/* The dimension of the record that is dimension i of the tensor. The manuals do not name the dimensions of an interleaved tensor: they are W, H, D,
+ * C and N, of which W and C count slices. So W has no stride among those of the map, and a tensor of 5 dimensions has all that it needs. */
+static unsigned dimension_of(const struct ct_tensor *tensor, unsigned i)
+{
+    if (!tensor->interleave || i + 1 == tensor->rank)
+        return i;
+    return i + 2 == tensor->rank ? 0 : i + 1;
+}
+
 /* The part that all kinds of maps have. */
 static struct ptx2spv_tensor_map record_of(const struct ct_tensor *tensor)
 {
@@ -130,19 +147,30 @@ static struct ptx2spv_tensor_map record_of(const struct ct_tensor *tensor)
         .type = tensor->type,
         .element_bytes = types[tensor->type].bytes,
         .swizzle = swizzle_of(tensor->swizzle),
-        .fills_nan = tensor->fill,
+        .flags = (tensor->fill ? PTX2SPV_TENSOR_FILLS_NAN : 0) | (tensor->interleave ? PTX2SPV_TENSOR_INTERLEAVED : 0),
         .mark = PTX2SPV_TENSOR_MARK,
     };
 
-    for (unsigned i = 0; i < MAX_RANK; i++) {
-        const bool exists = i < tensor->rank;
+    for (unsigned i = 0; i < tensor->rank; i++) {
+        const unsigned d = dimension_of(tensor, i);
+        const uint64_t stride = i ? tensor->strides[i - 1] : slice_bytes(tensor);
 
-        record.last[i] = exists ? (uint32_t)(tensor->sizes[i] - 1) : 0;
-        record.steps |= (exists && i ? tensor->steps[i] : 1) << 4 * i; /* that of the innermost dimension has no effect */
-        if (exists && i)
-            record.strides[i - 1] = tensor->strides[i - 1];
+        record.last[d] = (uint32_t)(tensor->sizes[i] - 1);
+        record.steps |= (d ? tensor->steps[i] : 1) << 4 * d; /* that of the first dimension has no effect */
+        if (d)
+            record.strides[d - 1] = stride;
+        else if (tensor->interleave)
+            record.slice_stride = stride;
     }
+    for (unsigned d = tensor->rank; d < MAX_RANK; d++)
+        record.steps |= 1u << 4 * d;
     return record;
+}
+
+/* The elements of a row of a box: those that the program wants, or of an interleaved tensor those of a slice. */
+static int32_t row_elements(const struct ct_tensor *tensor, cuuint32_t wanted)
+{
+    return (int32_t)(tensor->interleave ? slice_bytes(tensor) / types[tensor->type].bytes : wanted);
 }
 
 static void write_record(CUtensorMap *map, const struct ptx2spv_tensor_map *record)
@@ -164,8 +192,11 @@ CUresult ct_tensor_map_tiled(CUtensorMap *map, const struct ct_tensor *tensor, c
     if (r != CUDA_SUCCESS)
         return r;
     record = record_of(tensor);
-    for (unsigned i = 0; i < MAX_RANK; i++)
-        record.box[i] = i < tensor->rank ? (int32_t)box[i] : 1;
+    for (unsigned d = 0; d < MAX_RANK; d++)
+        record.box[d] = 1;
+    for (unsigned i = 0; i < tensor->rank; i++)
+        record.box[dimension_of(tensor, i)] = (int32_t)box[i];
+    record.box[0] = row_elements(tensor, box[0]);
     write_record(map, &record);
     return CUDA_SUCCESS;
 }
@@ -201,13 +232,20 @@ CUresult ct_tensor_map_image(CUtensorMap *map, const struct ct_tensor *tensor, c
         return r;
     record = record_of(tensor);
     record.pixels = image->pixels;
-    record.box[0] = (int32_t)image->channels;
+    record.box[0] = row_elements(tensor, image->channels);
     for (cuuint32_t i = 0; i + 2 < tensor->rank; i++) {
         record.box[1 + i] = image->lower[i];
         record.box[4 + i] = (int32_t)record.last[1 + i] + image->upper[i];
     }
     write_record(map, &record);
     return CUDA_SUCCESS;
+}
+
+static unsigned alignment_of_record(const struct ptx2spv_tensor_map *record)
+{
+    const bool is_interleaved = record->flags & PTX2SPV_TENSOR_INTERLEAVED;
+
+    return is_interleaved ? (unsigned)record->box[0] * record->element_bytes : PIECE_BYTES;
 }
 
 CUresult ct_tensor_map_move(CUtensorMap *map, void *address)
@@ -219,8 +257,8 @@ CUresult ct_tensor_map_move(CUtensorMap *map, void *address)
     memcpy(&record, map, sizeof record);
     if (record.mark != PTX2SPV_TENSOR_MARK)
         return invalid("this is no tensor map");
-    if (!address || (uintptr_t)address % PIECE_BYTES)
-        return invalid("a tensor is aligned to 16 bytes");
+    if (!address || (uintptr_t)address % alignment_of_record(&record))
+        return invalid("a tensor is aligned to 16 bytes, or 32");
     record.address = (uintptr_t)address;
     memcpy(map, &record, sizeof record);
     return CUDA_SUCCESS;

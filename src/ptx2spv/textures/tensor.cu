@@ -2,8 +2,8 @@
 /* cp.async.bulk.tensor and cp.reduce.async.bulk.tensor (PTX ISA, "Tensors") in generated code. build_tensor.c calls these functions; the
  * maps that they read are those of struct ptx2spv_tensor_map. tensor_text.h, their PTX, is made of this file by ci/texture_functions.
  *
- * A copy consists of rows along the innermost dimension, whose bytes are a multiple of 16. A piece of 16 bytes is moved at once if it is
- * inside of the tensor and aligned, otherwise element by element. */
+ * A copy consists of rows along the innermost dimension, whose bytes are a multiple of 16; of an interleaved tensor, they are slices. A piece of
+ * 16 bytes is moved at once if it is inside of the tensor and aligned, otherwise element by element. */
 #include "cuttle/ptx2spv.h"
 
 #include "device.cuh"
@@ -67,20 +67,45 @@ INLINE void store_shared(u32 at, struct words w)
 
 /* ---- tensors ---- */
 
+INLINE bool is_inside(long long x, u32 last)
+{
+    return x >= 0 && x <= last;
+}
+
 struct tensor {
-    u32 type, bytes, last, swizzle, fill; /* bytes: of an element; last: greatest coordinate of the innermost dimension */
+    u32 type, bytes, last, swizzle, fill; /* bytes: of an element; last: the last element of a row */
+    u32 row_bytes;
+    u64 base;
+    int first;      /* element of each row of the box */
+    bool is_inside; /* as far as coordinate C of an interleaved tensor is concerned */
 };
 
-INLINE struct tensor read_tensor(u64 map)
+/* c: the coordinates of the instruction, which become those of the map. */
+INLINE struct tensor read_tensor(u64 map, int *c)
 {
-    const u32 fills_nan = MEMBER32(map, fills_nan);
+    const u32 flags = MEMBER32(map, flags), rank = MEMBER32(map, rank);
     struct tensor t;
 
     t.type = MEMBER32(map, type);
     t.bytes = MEMBER32(map, element_bytes);
     t.last = ITEM32(map, last, 0);
     t.swizzle = MEMBER32(map, swizzle);
-    t.fill = !fills_nan ? 0 : t.bytes == 2 ? 0x7fff7fff : 0x7fffffff;
+    t.fill = !(flags & PTX2SPV_TENSOR_FILLS_NAN) ? 0 : t.bytes == 2 ? 0x7fff7fff : 0x7fffffff;
+    t.row_bytes = ITEM32(map, box, 0) * t.bytes;
+    t.base = map64(map + offsetof(struct ptx2spv_tensor_map, address));
+    t.first = c[0];
+    t.is_inside = true;
+    if (flags & PTX2SPV_TENSOR_INTERLEAVED) {
+        const int slice = rank == 3 ? c[1] : rank == 4 ? c[2] : c[3];
+
+        t.is_inside = is_inside(slice, t.last);
+        t.base += (u64)(long long)slice * map64(map + offsetof(struct ptx2spv_tensor_map, slice_stride));
+        t.last = ITEM32(map, box, 0) - 1;
+        t.first = 0;
+        c[3] = rank == 4 ? c[3] : rank == 5 ? c[2] : 0;
+        c[2] = rank == 3 ? c[2] : c[1];
+        c[1] = c[0];
+    }
     return t;
 }
 
@@ -94,11 +119,6 @@ INLINE struct words flipped(struct words w, u32 at, u32 swizzle)
     const struct words other = {{w.v[2], w.v[3], w.v[0], w.v[1]}};
 
     return at & swizzle & PTX2SPV_TENSOR_SWIZZLE_FLIP ? other : w;
-}
-
-INLINE bool is_inside(long long x, u32 last)
-{
-    return x >= 0 && x <= last;
 }
 
 /* The byte offset of coordinates 1 to 4 of a row; *inside: whether the row exists. */
@@ -162,10 +182,12 @@ INLINE bool is_whole(const struct tensor *t, u64 row, long long first, u32 offse
     return inside && is_inside(x, t->last) && is_inside(x + PIECE / t->bytes - 1, t->last) && !((row + (u64)(x * t->bytes)) & (PIECE - 1));
 }
 
-INLINE void load_row(const struct tensor *t, u32 to, u64 row, long long first, u32 row_bytes, bool inside)
+INLINE void load_row(const struct tensor *t, u32 to, u64 row, bool inside)
 {
+    const long long first = t->first;
+
 #pragma unroll 1
-    for (u32 offset = 0; offset < row_bytes; offset += PIECE) {
+    for (u32 offset = 0; offset < t->row_bytes; offset += PIECE) {
         struct words w;
 
         if (is_whole(t, row, first, offset, inside)) {
@@ -328,10 +350,12 @@ INLINE void put_words(const struct tensor *t, u64 row, long long first, u32 offs
     }
 }
 
-INLINE void put_row(const struct tensor *t, u32 from, u64 row, long long first, u32 row_bytes, u32 operation)
+INLINE void put_row(const struct tensor *t, u32 from, u64 row, u32 operation)
 {
+    const long long first = t->first;
+
 #pragma unroll 1
-    for (u32 offset = 0; offset < row_bytes; offset += PIECE) {
+    for (u32 offset = 0; offset < t->row_bytes; offset += PIECE) {
         const struct words w = flipped(load_shared(swizzled(from + offset, t->swizzle)), from + offset, t->swizzle);
 
         if (operation == PTX2SPV_TENSOR_STORE && is_whole(t, row, first, offset, true)) {
@@ -359,46 +383,41 @@ INLINE void put_row(const struct tensor *t, u32 from, u64 row, long long first, 
 /* Returns the number of bytes written. */
 FUNCTION u32 __cuttle_tensor_load(u64 map, u32 to, int c0, int c1, int c2, int c3, int c4)
 {
-    const struct tensor t = read_tensor(map);
-    const u32 row_bytes = ITEM32(map, box, 0) * t.bytes;
-    const u64 base = map64(map + offsetof(struct ptx2spv_tensor_map, address));
-    const int c[5] = {c0, c1, c2, c3, c4};
-    int at[5];
+    int c[5] = {c0, c1, c2, c3, c4}, at[5];
+    const struct tensor t = read_tensor(map, c);
     u32 written = 0;
 
     FOR_EACH_ROW(map, c, at)
     {
-        bool inside = true;
-        const u64 row = base + row_offset(map, at, &inside);
+        bool inside = t.is_inside;
+        const u64 row = t.base + row_offset(map, at, &inside);
 
-        load_row(&t, to + written, row, c0, row_bytes, inside);
-        written += row_bytes;
+        load_row(&t, to + written, row, inside);
+        written += t.row_bytes;
     }
     return written;
 }
 
-INLINE void put(u64 map, u32 from, const int *c, u32 operation)
+INLINE void put(u64 map, u32 from, int *c, u32 operation)
 {
-    const struct tensor t = read_tensor(map);
-    const u32 row_bytes = ITEM32(map, box, 0) * t.bytes;
-    const u64 base = map64(map + offsetof(struct ptx2spv_tensor_map, address));
+    const struct tensor t = read_tensor(map, c);
     int at[5];
 
     FOR_EACH_ROW(map, c, at)
     {
-        bool inside = true;
-        const u64 row = base + row_offset(map, at, &inside);
+        bool inside = t.is_inside;
+        const u64 row = t.base + row_offset(map, at, &inside);
 
         if (inside)
-            put_row(&t, from, row, c[0], row_bytes, operation);
-        from += row_bytes;
+            put_row(&t, from, row, operation);
+        from += t.row_bytes;
     }
 }
 
 /* Parts outside of the tensor are ignored. */
 FUNCTION void __cuttle_tensor_store(u64 map, u32 from, int c0, int c1, int c2, int c3, int c4)
 {
-    const int c[5] = {c0, c1, c2, c3, c4};
+    int c[5] = {c0, c1, c2, c3, c4};
 
     put(map, from, c, PTX2SPV_TENSOR_STORE);
 }
@@ -406,7 +425,7 @@ FUNCTION void __cuttle_tensor_store(u64 map, u32 from, int c0, int c1, int c2, i
 /* operation: enum ptx2spv_tensor_operation other than STORE */
 FUNCTION void __cuttle_tensor_reduce(u64 map, u32 from, int c0, int c1, int c2, int c3, int c4, u32 operation)
 {
-    const int c[5] = {c0, c1, c2, c3, c4};
+    int c[5] = {c0, c1, c2, c3, c4};
 
     if (operation != PTX2SPV_TENSOR_STORE)
         put(map, from, c, operation);
@@ -436,20 +455,19 @@ INLINE void advance(u64 map, int *at, u32 rank)
 /* Loads the channels of consecutive pixels (PTX ISA, "Im2col mode"). The offsets are added to each position. */
 FUNCTION u32 __cuttle_tensor_im2col(u64 map, u32 to, int c0, int c1, int c2, int c3, int c4, u32 o0, u32 o1, u32 o2)
 {
-    const struct tensor t = read_tensor(map);
-    const u32 row_bytes = ITEM32(map, box, 0) * t.bytes, pixels = MEMBER32(map, pixels), rank = MEMBER32(map, rank);
-    const u64 base = map64(map + offsetof(struct ptx2spv_tensor_map, address));
     int at[5] = {c0, c1, c2, c3, c4};
+    const struct tensor t = read_tensor(map, at);
+    const u32 pixels = MEMBER32(map, pixels), rank = MEMBER32(map, rank);
     u32 written = 0;
 
 #pragma unroll 1
     for (u32 i = 0; i < pixels; i++) {
-        const int place[5] = {c0, at[1] + (int)o0, at[2] + (int)(rank > 3 ? o1 : 0), at[3] + (int)(rank > 4 ? o2 : 0), at[4]};
-        bool inside = true;
-        const u64 row = base + row_offset(map, place, &inside);
+        const int place[5] = {0, at[1] + (int)o0, at[2] + (int)(rank > 3 ? o1 : 0), at[3] + (int)(rank > 4 ? o2 : 0), at[4]};
+        bool inside = t.is_inside;
+        const u64 row = t.base + row_offset(map, place, &inside);
 
-        load_row(&t, to + written, row, c0, row_bytes, inside);
-        written += row_bytes;
+        load_row(&t, to + written, row, inside);
+        written += t.row_bytes;
         advance(map, at, rank);
     }
     return written;
@@ -458,19 +476,18 @@ FUNCTION u32 __cuttle_tensor_im2col(u64 map, u32 to, int c0, int c1, int c2, int
 /* .im2col_no_offs: stores them, or combines them with those that are there. operation: enum ptx2spv_tensor_operation */
 FUNCTION void __cuttle_tensor_im2col_put(u64 map, u32 from, int c0, int c1, int c2, int c3, int c4, u32 operation)
 {
-    const struct tensor t = read_tensor(map);
-    const u32 row_bytes = ITEM32(map, box, 0) * t.bytes, pixels = MEMBER32(map, pixels), rank = MEMBER32(map, rank);
-    const u64 base = map64(map + offsetof(struct ptx2spv_tensor_map, address));
     int at[5] = {c0, c1, c2, c3, c4};
+    const struct tensor t = read_tensor(map, at);
+    const u32 pixels = MEMBER32(map, pixels), rank = MEMBER32(map, rank);
 
 #pragma unroll 1
     for (u32 i = 0; i < pixels; i++) {
-        bool inside = true;
-        const u64 row = base + row_offset(map, at, &inside);
+        bool inside = t.is_inside;
+        const u64 row = t.base + row_offset(map, at, &inside);
 
         if (inside)
-            put_row(&t, from, row, c0, row_bytes, operation);
-        from += row_bytes;
+            put_row(&t, from, row, operation);
+        from += t.row_bytes;
         advance(map, at, rank);
     }
 }
