@@ -5,7 +5,7 @@
 
 #include "core/texture/tensor_map.h"
 
-/* cuTensorMapEncodeTiled. NOT_SUPPORTED: elements of 4 and 6 bits. The L2 promotion has no effect. */
+/* cuTensorMapEncodeTiled. INVALID_VALUE: also elements of 4 and 6 bits, as for devices before sm_100. The L2 promotion has no effect. */
 CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
                                         void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
                                         const cuuint32_t *boxDim, const cuuint32_t *elementStrides, CUtensorMapInterleave interleave,
@@ -17,7 +17,7 @@ CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap *tensorMap, CUtensorMapDataT
     return ct_tensor_map_tiled(tensorMap, &tensor, boxDim);
 }
 
-/* cuTensorMapEncodeIm2col. NOT_SUPPORTED: as for cuTensorMapEncodeTiled. */
+/* cuTensorMapEncodeIm2col */
 CUresult CUDAAPI cuTensorMapEncodeIm2col(CUtensorMap *tensorMap, CUtensorMapDataType tensorDataType, cuuint32_t tensorRank,
                                          void *globalAddress, const cuuint64_t *globalDim, const cuuint64_t *globalStrides,
                                          const int *pixelBoxLowerCorner, const int *pixelBoxUpperCorner, cuuint32_t channelsPerPixel,

@@ -148,18 +148,18 @@ static void test_errors_of_images(void **state)
 #undef INVALID
 }
 
-/* Elements of 4 and 6 bits, which only sm_100 and later targets copy. */
+/* Elements of 4 and 6 bits, which only sm_100 and later targets copy: the driver of an H200 refuses them. */
 static void test_packed_elements(void **state)
 {
     static const CUtensorMapDataType types[] = {CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B, CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B,
                                                 CU_TENSOR_MAP_DATA_TYPE_16U6_ALIGN16B};
 
     (void)state;
-    for (size_t i = 0; on_cuttle() && i < sizeof types / sizeof *types; i++) {
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         const struct call call = {
             .type = types[i], .rank = 2, .address = 0x10000, .sizes = {128, 64}, .strides = {128}, .box = {128, 8}, .steps = {1, 1}};
 
-        assert_int_equal(encode(&call), CUDA_ERROR_NOT_SUPPORTED);
+        assert_int_equal(encode(&call), CUDA_ERROR_INVALID_VALUE);
     }
 }
 

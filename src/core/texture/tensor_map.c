@@ -47,7 +47,7 @@ static CUresult check_modes(const struct ct_tensor *tensor)
         tensor->fill > CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA)
         return invalid("a type or a mode does not exist");
     if (tensor->type >= N_TYPES)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "tensors of elements with 4 or 6 bits are not supported");
+        return invalid("only devices of sm_100 and later copy elements of 4 and 6 bits");
     if (tensor->fill && !types[tensor->type].is_float)
         return invalid("elements outside of a tensor of integers cannot be NaN");
     if (tensor->interleave == CU_TENSOR_MAP_INTERLEAVE_32B && tensor->swizzle != CU_TENSOR_MAP_SWIZZLE_32B)

@@ -23,7 +23,7 @@ struct ct_tensor_image { /* im2col */
     cuuint32_t channels, pixels;
 };
 
-/* INVALID_VALUE: an argument is outside of the documented range; NOT_SUPPORTED: packed types of 4 and 6 bits. */
+/* INVALID_VALUE: an argument is outside of its range, also packed types of 4 and 6 bits. */
 CUresult ct_tensor_map_tiled(CUtensorMap *map, const struct ct_tensor *tensor, const cuuint32_t *box);
 CUresult ct_tensor_map_image(CUtensorMap *map, const struct ct_tensor *tensor, const struct ct_tensor_image *image);
 /* INVALID_VALUE: the map is none, or the address is not aligned. */
