@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Tensor Map Object Management. Maps are written by the host and need no context, but an initialized library. INVALID_VALUE: a
- * null pointer, or an argument outside of its documented range. */
+ * null pointer, or an argument outside of its range. The ranges are those of NVIDIA's driver on an H200 where the manual has others. */
 #include "entry_points.h"
 
 #include "core/texture/tensor_map.h"

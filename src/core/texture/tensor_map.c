@@ -50,8 +50,6 @@ static CUresult check_modes(const struct ct_tensor *tensor)
         return invalid("only devices of sm_100 and later copy elements of 4 and 6 bits");
     if (tensor->fill && !types[tensor->type].is_float)
         return invalid("elements outside of a tensor of integers cannot be NaN");
-    if (tensor->interleave == CU_TENSOR_MAP_INTERLEAVE_32B && tensor->swizzle != CU_TENSOR_MAP_SWIZZLE_32B)
-        return invalid("interleaving by 32 bytes requires swizzling by 32 bytes");
     if (tensor->interleave && tensor->rank < 3)
         return invalid("an interleaved tensor has at least 3 dimensions");
     return CUDA_SUCCESS;
@@ -97,18 +95,17 @@ static unsigned swizzle_bytes(CUtensorMapSwizzle swizzle)
     return swizzle > CU_TENSOR_MAP_SWIZZLE_128B ? 128 : 16u << swizzle;
 }
 
-/* The bytes that are contiguous in shared memory. */
+/* The innermost dimension of a box, or the channels of a pixel. The manual excepts interleaved tensors from the multiple of 16 bytes; NVIDIA's
+ * driver (580.159, H200) does not. */
 static CUresult check_row(const struct ct_tensor *tensor, cuuint32_t elements)
 {
     const cuuint32_t bytes = elements * types[tensor->type].bytes;
 
     if (!elements || elements > MAX_BOX)
         return invalid("a dimension of a box has 1 to 256 elements");
-    if (tensor->interleave)
-        return CUDA_SUCCESS;
     if (bytes % PIECE_BYTES)
         return invalid("the innermost dimension of a box has a multiple of 16 bytes");
-    if (tensor->swizzle && bytes > swizzle_bytes(tensor->swizzle))
+    if (!tensor->interleave && tensor->swizzle && bytes > swizzle_bytes(tensor->swizzle))
         return invalid("the innermost dimension of a box is larger than the swizzle's span");
     return CUDA_SUCCESS;
 }
@@ -130,7 +127,7 @@ static uint32_t swizzle_of(CUtensorMapSwizzle swizzle)
 }
 
 /* The dimension of the record that is dimension i of the tensor. The manuals do not name the dimensions of an interleaved tensor: they are W, H, D,
- * C and N, of which W and C count slices. So W has no stride among those of the map, and a tensor of 5 dimensions has all that it needs. */
+ * C and N, of which W and C count slices (measured on an H200). So W has no stride among those of the map. */
 static unsigned dimension_of(const struct ct_tensor *tensor, unsigned i)
 {
     if (!tensor->interleave || i + 1 == tensor->rank)
@@ -241,13 +238,6 @@ CUresult ct_tensor_map_image(CUtensorMap *map, const struct ct_tensor *tensor, c
     return CUDA_SUCCESS;
 }
 
-static unsigned alignment_of_record(const struct ptx2spv_tensor_map *record)
-{
-    const bool is_interleaved = record->flags & PTX2SPV_TENSOR_INTERLEAVED;
-
-    return is_interleaved ? (unsigned)record->box[0] * record->element_bytes : PIECE_BYTES;
-}
-
 CUresult ct_tensor_map_move(CUtensorMap *map, void *address)
 {
     struct ptx2spv_tensor_map record;
@@ -257,8 +247,8 @@ CUresult ct_tensor_map_move(CUtensorMap *map, void *address)
     memcpy(&record, map, sizeof record);
     if (record.mark != PTX2SPV_TENSOR_MARK)
         return invalid("this is no tensor map");
-    if (!address || (uintptr_t)address % alignment_of_record(&record))
-        return invalid("a tensor is aligned to 16 bytes, or 32");
+    if (!address || (uintptr_t)address % PIECE_BYTES)
+        return invalid("a tensor is aligned to 16 bytes");
     record.address = (uintptr_t)address;
     memcpy(map, &record, sizeof record);
     return CUDA_SUCCESS;
