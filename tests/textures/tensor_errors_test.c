@@ -47,6 +47,8 @@ static void test_errors(void **state)
 
     (void)state;
     assert_int_equal(encode(&call), CUDA_SUCCESS);
+    call.address = 0; /* for cuTensorMapReplaceAddress */
+    assert_int_equal(encode(&call), CUDA_SUCCESS);
 #define INVALID(member, value)                                                                                                             \
     call = valid;                                                                                                                          \
     call.member = value;                                                                                                                   \
@@ -72,6 +74,32 @@ static void test_errors(void **state)
     INVALID(fill, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA); /* of integers */
     INVALID(interleave, (CUtensorMapInterleave)77);
     INVALID(interleave, I(16B)); /* of two dimensions */
+}
+
+/* A box has at most the bytes of the shared memory of a multiprocessor: 228 KiB on an H200. */
+static void test_large_boxes(void **state)
+{
+    static const struct call valid = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT8,
+                                      .rank = 3,
+                                      .address = 0x10000,
+                                      .sizes = {256, 256, 256},
+                                      .strides = {256, 65536},
+                                      .box = {16, 256, 57},
+                                      .steps = {1, 1, 1}};
+    struct call call = valid;
+
+    (void)state;
+    assert_int_equal(encode(&call), CUDA_SUCCESS);
+    INVALID(box[2], 58);
+    call.steps[1] = 2;
+    assert_int_equal(encode(&call), CUDA_SUCCESS);
+    call.box[2] = 115;
+    assert_int_equal(encode(&call), CUDA_ERROR_INVALID_VALUE);
+    call = valid;
+    call.interleave = I(16B); /* of which elements count, too */
+    assert_int_equal(encode(&call), CUDA_SUCCESS);
+    call.box[2] = 58;
+    assert_int_equal(encode(&call), CUDA_ERROR_INVALID_VALUE);
 }
 
 static const struct call interleaved_call = {.type = CU_TENSOR_MAP_DATA_TYPE_UINT16,
@@ -134,7 +162,12 @@ static void test_errors_of_images(void **state)
         {-32768, 32767, 8, 1024, CUDA_SUCCESS},
         {-32769, -1, 8, 12, CUDA_ERROR_INVALID_VALUE},
         {-1, 32768, 8, 12, CUDA_ERROR_INVALID_VALUE},
-        {-1, -1, 257, 12, CUDA_ERROR_INVALID_VALUE},
+        {5, -2, 8, 12, CUDA_SUCCESS}, /* one pixel */
+        {5, -3, 8, 12, CUDA_ERROR_INVALID_VALUE},
+        {-1, -1, 256, 456, CUDA_SUCCESS},
+        {-1, -1, 256, 457, CUDA_ERROR_INVALID_VALUE},
+        {-1, -1, 264, 12, CUDA_ERROR_INVALID_VALUE},
+        {-1, -1, 12, 12, CUDA_ERROR_INVALID_VALUE},
         {-1, -1, 8, 1025, CUDA_ERROR_INVALID_VALUE},
     };
 
@@ -142,6 +175,9 @@ static void test_errors_of_images(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (encode_image(&call, rows[i].lower, rows[i].upper, rows[i].channels, rows[i].pixels) != rows[i].result)
             fail_msg("row %zu", i);
+    call.interleave = I(NONE); /* W is dimension 1 */
+    assert_int_equal(encode_image(&call, 1, -2, 8, 12), CUDA_SUCCESS);
+    assert_int_equal(encode_image(&call, 1, -3, 8, 12), CUDA_ERROR_INVALID_VALUE);
 #define INVALID(valid, member, value)                                                                                                      \
     call = valid;                                                                                                                          \
     call.member = value;                                                                                                                   \
@@ -171,10 +207,8 @@ static void test_packed_elements(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_interleaved_errors),
-        cmocka_unit_test(test_errors_of_images),
-        cmocka_unit_test(test_packed_elements),
+        cmocka_unit_test(test_errors),           cmocka_unit_test(test_large_boxes),     cmocka_unit_test(test_interleaved_errors),
+        cmocka_unit_test(test_errors_of_images), cmocka_unit_test(test_packed_elements),
     };
 
     return cmocka_run_group_tests(tests, with_context, without_context);

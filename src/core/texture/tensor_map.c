@@ -15,6 +15,7 @@
 #define MAX_BOX 256
 #define MAX_STEP 8
 #define MAX_PIXELS 1024
+#define MAX_BOX_BYTES (228 * 1024) /* of NVIDIA's driver (580.159) on an H200: the shared memory of a multiprocessor */
 
 _Static_assert(sizeof(struct ptx2spv_tensor_map) <= sizeof(CUtensorMap), "a map contains the record");
 _Static_assert((int)PTX2SPV_TENSOR_TF32_FTZ == (int)CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, "the types have the same numbers");
@@ -84,7 +85,7 @@ static CUresult check_tensor(const CUtensorMap *map, const struct ct_tensor *ten
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a tensor of %u dimensions", tensor->rank);
     if (!tensor->sizes || !tensor->steps || (tensor->rank > 1 && !tensor->strides))
         return invalid("a null pointer");
-    if (!tensor->address || (uintptr_t)tensor->address % slice_bytes(tensor))
+    if ((uintptr_t)tensor->address % slice_bytes(tensor))
         return invalid("a tensor is aligned to 16 bytes, or 32");
     r = check_modes(tensor);
     return r == CUDA_SUCCESS ? check_extents(tensor) : r;
@@ -108,6 +109,21 @@ static CUresult check_row(const struct ct_tensor *tensor, cuuint32_t elements)
     if (!tensor->interleave && tensor->swizzle && bytes > swizzle_bytes(tensor->swizzle))
         return invalid("the innermost dimension of a box is larger than the swizzle's span");
     return CUDA_SUCCESS;
+}
+
+/* Of an interleaved tensor the driver counts elements, too, and not slices. */
+static CUresult check_box(const struct ct_tensor *tensor, const cuuint32_t *box)
+{
+    uint64_t bytes = types[tensor->type].bytes;
+
+    for (cuuint32_t i = 0; i < tensor->rank; i++) {
+        if (!box[i] || box[i] > MAX_BOX)
+            return invalid("a dimension of a box has 1 to 256 elements");
+        bytes *= box[i] / tensor->steps[i];
+    }
+    if (bytes > MAX_BOX_BYTES)
+        return invalid("a box is larger than shared memory");
+    return check_row(tensor, box[0]);
 }
 
 /* ---- records ---- */
@@ -182,10 +198,7 @@ CUresult ct_tensor_map_tiled(CUtensorMap *map, const struct ct_tensor *tensor, c
     struct ptx2spv_tensor_map record;
 
     if (r == CUDA_SUCCESS)
-        r = box ? check_row(tensor, box[0]) : invalid("a null pointer");
-    for (cuuint32_t i = 1; r == CUDA_SUCCESS && i < tensor->rank; i++)
-        if (!box[i] || box[i] > MAX_BOX)
-            r = invalid("a dimension of a box has 1 to 256 elements");
+        r = box ? check_box(tensor, box) : invalid("a null pointer");
     if (r != CUDA_SUCCESS)
         return r;
     record = record_of(tensor);
@@ -208,13 +221,22 @@ static bool fits_corner(int corner, cuuint32_t rank)
 
 static CUresult check_image(const struct ct_tensor *tensor, const struct ct_tensor_image *image)
 {
+    const cuuint64_t *space = tensor->interleave ? tensor->sizes : tensor->sizes + 1;
+
     if (!image->lower || !image->upper)
         return invalid("a null pointer");
-    for (cuuint32_t i = 0; i + 2 < tensor->rank; i++)
+    for (cuuint32_t i = 0; i + 2 < tensor->rank; i++) {
+        const int64_t last = (int64_t)space[i] - 1;
+
         if (!fits_corner(image->lower[i], tensor->rank) || !fits_corner(image->upper[i], tensor->rank))
             return invalid("a corner of the bounding box is out of range");
+        if (image->lower[i] > last + image->upper[i])
+            return invalid("the bounding box is empty");
+    }
     if (!image->pixels || image->pixels > MAX_PIXELS)
         return invalid("a column has 1 to 1024 pixels");
+    if ((uint64_t)image->pixels * image->channels * types[tensor->type].bytes > MAX_BOX_BYTES)
+        return invalid("a column is larger than shared memory");
     return check_row(tensor, image->channels);
 }
 
