@@ -139,7 +139,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     if (r == CUDA_SUCCESS)
         r = ct_device_attribute(device, attrib, pi);
     if (r == CUDA_SUCCESS && is_capability(attrib)) {
-        const int number = (int)ct_library_capability(ct_thread_caller())->number;
+        const int number = (int)ct_library_capability(&device->info, ct_thread_caller())->number;
 
         *pi = attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? number / 10 : number % 10;
     }

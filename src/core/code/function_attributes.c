@@ -41,7 +41,7 @@ static int static_attribute(const struct ct_function *function, CUfunction_attri
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
         return (int)function->module->code->sm;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
-        return (int)ct_compute_capability()->number;
+        return (int)ct_compute_capability(&function->module->context->device->info)->number;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         return atomic_load_explicit(&function->carveout, memory_order_relaxed); /* a single value, which orders nothing */
     case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
@@ -93,7 +93,8 @@ CUresult ct_function_set_attribute(struct ct_function *function, CUfunction_attr
 {
     switch ((int)attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-        return ct_function_set_dynamic_shared(function, value, ct_library_capability(caller)->shared_block);
+        return ct_function_set_dynamic_shared(function, value,
+                                              ct_library_capability(&function->module->context->device->info, caller)->shared_block);
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
         if (value < -1 || value > 100)
             return ct_fail(CUDA_ERROR_INVALID_VALUE, "a carveout of %d percent is out of range", value);

@@ -52,7 +52,7 @@ void ct_image_finish(struct ct_image *image)
 static CUresult add_fatbin(struct ct_image *image, const void *bytes, size_t size, size_t *out_size)
 {
     struct ct_fatbin content;
-    CUresult r = ct_fatbin_read(bytes, size, ct_compute_capability()->number, &content);
+    CUresult r = ct_fatbin_read(bytes, size, ct_compute_capability_for_images(), &content);
 
     if (r != CUDA_SUCCESS)
         return r;

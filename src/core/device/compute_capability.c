@@ -6,13 +6,17 @@
 #include "core/base/log.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #define CT_CHANNEL "device"
-/* The oldest one that CUDA 13 compiles for: the PTX that libraries contain for it needs no tensor cores or clusters. */
-#define DEFAULT_NUMBER 75
+/* A device with as much shared memory as every CUDA device has for a block reports the highest number whose PTX needs no clusters and no
+ * warp-group instructions, which frameworks write for 9.0 and no device here has. Others report the oldest one that CUDA 13 compiles for. */
+#define DEFAULT_NUMBER 89
+#define SMALL_NUMBER 75
+#define CUDA_SHARED_BYTES 49152u
 
 static const struct ct_compute_capability rows[] = {
 #define CAPABILITY(number, blocks, threads, registers_sm, registers_block, ratio, shared_sm, shared_block, shared_reserved)                \
@@ -49,23 +53,35 @@ static unsigned long parse(const char *text)
     return *end ? 0 : number;
 }
 
-static const struct ct_compute_capability *chosen;
+static const struct ct_compute_capability *chosen; /* NULL: by the device */
 
 static void choose(void)
 {
     const char *text = ct_config()->compute_capability;
 
-    chosen = ct_compute_capability_find_or_null(*text ? parse(text) : DEFAULT_NUMBER);
-    if (chosen)
-        return;
-    ct_log(CT_LOG_WARN, "CUTTLE_COMPUTE_CAPABILITY=%s is unknown; devices report %d.%d", text, DEFAULT_NUMBER / 10, DEFAULT_NUMBER % 10);
-    chosen = ct_compute_capability_find_or_null(DEFAULT_NUMBER);
+    chosen = *text ? ct_compute_capability_find_or_null(parse(text)) : NULL;
+    if (*text && !chosen)
+        ct_log(CT_LOG_WARN, "CUTTLE_COMPUTE_CAPABILITY=%s is unknown; devices report what they do without it", text);
 }
 
-const struct ct_compute_capability *ct_compute_capability(void)
+const struct ct_compute_capability *ct_compute_capability(const struct ct_device_info *info)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, choose);
-    return chosen;
+    return chosen ? chosen : ct_compute_capability_find_or_null(info->shared_bytes >= CUDA_SHARED_BYTES ? DEFAULT_NUMBER : SMALL_NUMBER);
+}
+
+static atomic_uint for_images; /* relaxed: a single value */
+
+void ct_compute_capability_note_first(const struct ct_device_info *info)
+{
+    atomic_store_explicit(&for_images, ct_compute_capability(info)->number, memory_order_relaxed);
+}
+
+unsigned ct_compute_capability_for_images(void)
+{
+    const unsigned number = atomic_load_explicit(&for_images, memory_order_relaxed);
+
+    return number ? number : SMALL_NUMBER;
 }

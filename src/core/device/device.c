@@ -57,7 +57,7 @@ static int accesses_pageable(const struct ct_device_info *info)
  * their launch sizes by it, and no launch is refused due to it. At least one block of any size fits. */
 static int resident_threads(const struct ct_device_info *info)
 {
-    const unsigned threads = ct_compute_capability()->threads;
+    const unsigned threads = ct_compute_capability(info)->threads;
 
     return clamp_to_int(info->max_block_threads > threads ? info->max_block_threads : threads);
 }
@@ -92,21 +92,18 @@ static int has_registered_pointers(const struct ct_device_info *info)
 
 static int capability_major(const struct ct_device_info *info)
 {
-    (void)info;
-    return (int)ct_compute_capability()->number / 10;
+    return (int)ct_compute_capability(info)->number / 10;
 }
 
 /* They work on every device, but programs expect them of those alone that have them on NVIDIA's. */
 static int has_clusters(const struct ct_device_info *info)
 {
-    (void)info;
-    return ct_compute_capability()->number >= 90;
+    return ct_compute_capability(info)->number >= 90;
 }
 
 static int capability_minor(const struct ct_device_info *info)
 {
-    (void)info;
-    return (int)ct_compute_capability()->number % 10;
+    return (int)ct_compute_capability(info)->number % 10;
 }
 
 static int is_cpu(const struct ct_device_info *info)
@@ -124,7 +121,7 @@ static int shares_managed_memory(const struct ct_device_info *info)
 /* No API reports it. CPUs have half as many vector lanes for double. */
 static int double_ratio(const struct ct_device_info *info)
 {
-    return info->kind == CT_DEVICE_CPU ? 2 : (int)ct_compute_capability()->ratio;
+    return info->kind == CT_DEVICE_CPU ? 2 : (int)ct_compute_capability(info)->ratio;
 }
 
 static int pci_ids(const struct ct_device_info *info)
@@ -146,8 +143,7 @@ static int pci_ids(const struct ct_device_info *info)
 #define CAPABILITY(name, member)                                                                                                           \
     static int read_##name(const struct ct_device_info *info)                                                                              \
     {                                                                                                                                      \
-        (void)info;                                                                                                                        \
-        return (int)ct_compute_capability()->member;                                                                                       \
+        return (int)ct_compute_capability(info)->member;                                                                                   \
     }
 #define RULE(name, function)                                                                                                               \
     static int read_##name(const struct ct_device_info *info)                                                                              \

@@ -26,12 +26,12 @@ static const struct library *find_or_null(const char *path)
     return NULL;
 }
 
-const struct ct_compute_capability *ct_library_capability(const void *caller)
+const struct ct_compute_capability *ct_library_capability(const struct ct_device_info *info, const void *caller)
 {
     const struct library *library = NULL;
-    Dl_info info;
+    Dl_info file;
 
-    if (!*ct_config()->compute_capability && dladdr(caller, &info) && info.dli_fname)
-        library = find_or_null(info.dli_fname);
-    return library ? ct_compute_capability_find_or_null(library->number) : ct_compute_capability();
+    if (!*ct_config()->compute_capability && dladdr(caller, &file) && file.dli_fname)
+        library = find_or_null(file.dli_fname);
+    return library ? ct_compute_capability_find_or_null(library->number) : ct_compute_capability(info);
 }

@@ -5,8 +5,8 @@
 
 #include "compute_capability.h"
 
-/* The compute capability for the library or program that contains the code at `caller`; library_capability.def. It determines its number and
+/* The compute capability of a device for the library or program that contains the code at `caller`; library_capability.def. It determines its number and
  * the shared memory that blocks may opt in to. CUTTLE_COMPUTE_CAPABILITY applies to all callers. Any thread. */
-const struct ct_compute_capability *ct_library_capability(const void *caller);
+const struct ct_compute_capability *ct_library_capability(const struct ct_device_info *info, const void *caller);
 
 #endif

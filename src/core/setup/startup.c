@@ -8,6 +8,7 @@
 #include "core/base/log.h"
 #include "core/base/process.h"
 #include "core/base/resource_limits.h"
+#include "core/device/compute_capability.h"
 #include "core/device/absence.h"
 #include "core/device/workarounds.h"
 #include "cpu_order.h"
@@ -308,6 +309,8 @@ static CUresult make_devices(const struct candidates *list, const unsigned *visi
     }
     ct_process.devices = devices;
     ct_process.n_devices = n_visible;
+    if (n_visible)
+        ct_compute_capability_note_first(&devices[0].info);
     return CUDA_SUCCESS;
 }
 

@@ -463,8 +463,9 @@ static bool post_all(struct mma *m, const struct ct_fragment *d)
 /* ---- groups ---- */
 
 /* Frameworks write runs of mma whose rows of A and columns of B repeat, 2 by 4 say. They are built together: each factor is posted once, the
- * lanes meet once, and one loop computes all of them. Their words are limited, since shared memory is. */
-enum { GROUP_MAX = 8, GROUP_WORDS_MAX = 16 };
+ * lanes meet once, and one loop computes all of them. Their words are limited, since shared memory is: GPUs have less than such kernels would like,
+ * and a meeting there costs little. */
+enum { GROUP_MAX = 8, GROUP_WORDS_MAX = 16, NATIVE_GROUP_WORDS_MAX = 8 };
 
 static bool is_vector(const struct ptx_operand *operand, unsigned n)
 {
@@ -548,7 +549,7 @@ static unsigned find_group(struct mma *group)
         const unsigned more =
             (m->a->source.first_word == UINT32_MAX ? a_words : 0) + (m->b_->source.first_word == UINT32_MAX ? b_words : 0);
 
-        if (words + more > GROUP_WORDS_MAX)
+        if (words + more > (b->fn->target->warp_form == PTX2SPV_WARP_NATIVE ? NATIVE_GROUP_WORDS_MAX : GROUP_WORDS_MAX))
             break;
         if (m->a->source.first_word == UINT32_MAX) {
             m->a->source.first_word = words;
