@@ -2,7 +2,7 @@
 /* Compiles a corpus with a judge.
  *
  *   judge [--ocloc LIBRARY DEVICE] [--valid KIND] [--spills N] [--scalar-spills N] [--part K/N] [--batch N] [--chip NAME] [--table FILE]
- *         [--require TEXT] PATH..
+ *         [--units NAME] [--require TEXT] PATH..
  *     PATH        PTX files and folders that contain them; a missing folder is ignored
  *     --ocloc     Intel's OpenCL compiler; default: the Vulkan driver that the loader finds
  *     --valid     spirv-val, on the code for a kind of device (judge_valid.c)
@@ -10,6 +10,7 @@
  *     --part      K/N: the Kth (from 0) of N parts of all modules, chosen by their hashes
  *     --batch     compile up to N small modules as one, if the judge supports that (1). If that fails, or spills, each is compiled
  *     separately
+ *     --units     how the chip distributes matrices over lanes, which only a probe on a device finds out: rdna3 (RDNA 3 ISA guide, "WMMA")
  *     --require   text that the judge's name must contain, so that a test uses the right chip, and does not pass without a judge
  *     --table     write the statistics of each kernel there, one line each with tabs between, NAME first; needs --chip
  * Exit status: 0 success; 1 a kernel is rejected, spills, or crashes the compiler; 77 the judge is not available.
@@ -37,7 +38,7 @@ enum { EXIT_GUILTY = 1, EXIT_USAGE = 2, EXIT_NO_JUDGE = 77 };
 #define EXHIBITS_MAX 65536 /* a power of two, well above the number of modules that tests emit */
 
 struct options {
-    const char *library, *device, *kind, *chip, *table, *require;
+    const char *library, *device, *kind, *chip, *table, *require, *units;
     uint64_t spills, scalar_spills, part, parts, batch;
     char **paths;
 };
@@ -401,6 +402,8 @@ static int parse(char **argv, struct options *out)
             out->chip = argv[1];
         else if (!strcmp(name, "table"))
             out->table = argv[1];
+        else if (!strcmp(name, "units"))
+            out->units = argv[1];
         else if (!strcmp(name, "require"))
             out->require = argv[1];
         else
@@ -410,6 +413,19 @@ static int parse(char **argv, struct options *out)
     if (!*argv || out->part >= out->parts || !out->batch || out->batch > BATCH_MAX)
         return wrong_usage("a path, --part below the number of parts, --batch of 1 to 256");
     return out->table && (!out->chip || out->batch > 1) ? wrong_usage("--table needs --chip, and excludes --batch") : 0;
+}
+
+/* Completes the matrices that the driver lists. False: it lists none, or the name is unknown. */
+static bool fill_units(struct ptx2spv_target *target, const char *name)
+{
+    static const uint8_t components[PTX2SPV_MATRIX_USES] = {16, 16, 8};
+    static const struct ptx2spv_matrix_layout layouts[PTX2SPV_MATRIX_USES] = {{"0123", "abcd"}, {"abcd", "0123"}, {"4abc", "0123"}};
+
+    for (unsigned i = 0; !strcmp(name, "rdna3") && i < PTX2SPV_MATRICES_MAX && target->matrices[i].m; i++) {
+        memcpy(target->matrices[i].components, components, sizeof components);
+        memcpy(target->matrices[i].layouts, layouts, sizeof layouts);
+    }
+    return target->matrices[0].layouts[0].row[0];
 }
 
 static int open_judge(struct trial *trial)
@@ -426,6 +442,10 @@ static int open_judge(struct trial *trial)
     }
     if (options->require && !strcasestr(trial->judge.name, options->require)) {
         printf("wanted a judge for %s, got %s\n", options->require, trial->judge.name);
+        return EXIT_GUILTY;
+    }
+    if (options->units && !fill_units(&trial->judge.target, options->units)) {
+        printf("no matrix units of %s\n", options->units);
         return EXIT_GUILTY;
     }
     return 0;

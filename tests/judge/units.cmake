@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# Counts the matrix instructions that RADV prints (RADV_DEBUG=shaders) for units.ptx: one for each of its products.
+#   cmake -DJUDGE=.. -DCHIP=navi31 -DUNITS=rdna3 -DPTX=units.ptx -P units.cmake
+file(STRINGS ${PTX} wanted REGEX "^w?mma\\.")
+list(LENGTH wanted n_wanted)
+execute_process(COMMAND ${JUDGE} --require ${CHIP} --units ${UNITS} ${PTX}
+                OUTPUT_VARIABLE verdict ERROR_VARIABLE text RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "the judge gives ${result}: ${verdict}")
+endif()
+string(REPLACE ";" "," text "${text}") # lists
+string(REGEX MATCHALL "\n\tv_wmma_[^\n]*(\n\t?\\(then repeated [0-9]+ times\\))?" found "${text}")
+set(n_found 0)
+foreach(line IN LISTS found)
+  math(EXPR n_found "${n_found} + 1")
+  if(line MATCHES "repeated ([0-9]+) times")
+    math(EXPR n_found "${n_found} + ${CMAKE_MATCH_1}")
+  endif()
+endforeach()
+if(NOT n_found EQUAL n_wanted)
+  message(FATAL_ERROR "${n_found} matrix instructions for ${n_wanted} products")
+endif()
+message("${CHIP}: ${n_found} matrix instructions for ${n_wanted} products")
