@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products in matrix units: mma and wmma are compiled for devices whose units distribute matrices over lanes in several ways, executed by the
- * interpreter (spirv_matrix.c), and compared with sums on the host. Elements are small integers, so all sums are exact. */
+ * interpreter (spirv_matrix.c), and compared with sums on the host. Elements are small integers, so all sums are exact. Those of integers are also
+ * computed by code, on subgroups of 4 to 128 lanes, in all forms of warps. */
 #include "spirv_machine.h"
 
 #include "../programs/matrix_places.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LANES = 32, SIDE_MAX = 64, ELEMENTS_MAX = SIDE_MAX * SIDE_MAX };
+enum { LANES = 32, WARPS = 4, THREADS = WARPS * LANES, SIDE_MAX = 64, ELEMENTS_MAX = SIDE_MAX * SIDE_MAX };
 #define MEMORY_ADDRESS UINT64_C(0x7f1000000000)
 #define OP_MUL_ADD 4459u /* OpCooperativeMatrixMulAddKHR */
 
@@ -163,8 +164,10 @@ static unsigned state;
 
 static int small_integer(enum element element)
 {
+    const bool is_unsigned = element == U8 || element == U4;
+
     state = state * 1664525 + 1013904223;
-    return (int)(state >> 16) % (element == U8 ? 8 : 4) - (element == U8 ? 0 : 3);
+    return (int)(state >> 16) % (is_unsigned ? 8 : 4) - (is_unsigned ? 0 : 3);
 }
 
 /* ---- mma ---- */
@@ -174,8 +177,8 @@ struct form {
     enum element factor, sum;
 };
 
-struct registers { /* of the lanes */
-    uint32_t a[LANES][8], b[LANES][8], c[LANES][8], d[LANES][8];
+struct registers { /* of the threads */
+    uint32_t a[THREADS][8], b[THREADS][8], c[THREADS][8], d[THREADS][8];
 };
 
 static unsigned count_of(const struct form *form, char operand)
@@ -226,7 +229,7 @@ static char *mma_text(const struct form *form)
     fprintf(text, "%smad.wide.u32 q,lane,32,p;\n", head);
     for (const char *operand = "abc"; *operand; operand++)
         for (unsigned i = 0; i < registers_of(form, *operand); i++)
-            fprintf(text, "ld.global.b32 %c%u,[q+%zu];\n", *operand, i, (*operand - 'a') * sizeof(uint32_t[LANES][8]) + 4 * i);
+            fprintf(text, "ld.global.b32 %c%u,[q+%zu];\n", *operand, i, (*operand - 'a') * sizeof(uint32_t[THREADS][8]) + 4 * i);
     fprintf(text, "mma.sync.aligned.m%un%uk%u.row.col.%s.%s.%s.%s ", form->m, form->n, form->k, element_name(form->sum),
             element_name(form->factor), element_name(form->factor), element_name(form->sum));
     for (const char *operand = "dabc"; *operand; operand++) {
@@ -240,45 +243,57 @@ static char *mma_text(const struct form *form)
     return out;
 }
 
-static void run_mma(const struct device *device, const struct form *form)
-{
-    static int values[3][SIDE_MAX][SIDE_MAX];
-    const unsigned bits = element_bits(form->factor), sum_bits = element_bits(form->sum);
-    struct ptx2spv_kernel kernel;
-    struct registers r;
-    char *text = mma_text(form);
+typedef int matrices[3][SIDE_MAX][SIDE_MAX];
 
-    memset(&r, 0, sizeof r);
+/* Random elements for a warp, in its registers and as matrices. */
+static void fill_warp(const struct form *form, unsigned warp, struct registers *r, matrices values)
+{
     for (const char *operand = "abc"; *operand; operand++) {
         const enum element element = *operand < 'c' ? form->factor : form->sum;
 
         for (unsigned lane = 0; lane < LANES; lane++)
             for (unsigned i = 0; i < count_of(form, *operand); i++) {
-                const struct matrix_place place = matrix_place(form->m, bits, *operand, lane, i);
+                const struct matrix_place place = matrix_place(form->m, element_bits(form->factor), *operand, lane, i);
                 const int value = small_integer(element);
 
                 values[*operand - 'a'][place.row][place.column] = value;
-                put(operand_of(&r, *operand)[lane], i, element_bits(element), element_from_int(element, value));
+                put(operand_of(r, *operand)[warp * LANES + lane], i, element_bits(element), element_from_int(element, value));
             }
     }
+}
+
+static void check_warp(const char *device, const struct form *form, unsigned warp, const struct registers *r, matrices values)
+{
+    for (unsigned lane = 0; lane < LANES; lane++)
+        for (unsigned i = 0; i < count_of(form, 'd'); i++) {
+            const struct matrix_place place = matrix_place(form->m, element_bits(form->factor), 'd', lane, i);
+            const double found = element_value(form->sum, take(r->d[warp * LANES + lane], i, element_bits(form->sum)));
+            int want = values[2][place.row][place.column];
+
+            for (unsigned k = 0; k < form->k; k++)
+                want += values[0][place.row][k] * values[1][k][place.column];
+            if (found != want)
+                fail_msg("%s: m%un%uk%u %s %s, warp %u, lane %u, element %u: %g instead of %d", device, form->m, form->n, form->k,
+                         element_name(form->sum), element_name(form->factor), warp, lane, i, found, want);
+        }
+}
+
+static void run_mma(const struct device *device, const struct form *form)
+{
+    static matrices values;
+    struct ptx2spv_kernel kernel;
+    struct registers r;
+    char *text = mma_text(form);
+
+    memset(&r, 0, sizeof r);
+    fill_warp(form, 0, &r, values);
     compile(device, text, NULL, &kernel);
     free(text);
     assert_true(kernel.info.whole_warps);
     assert_true(count_spirv(kernel.words, kernel.n_words, OP_MUL_ADD) > 0);
     interpret(device, &kernel, &r, sizeof r);
     ptx2spv_kernel_finish(&kernel);
-    for (unsigned lane = 0; lane < LANES; lane++)
-        for (unsigned i = 0; i < count_of(form, 'd'); i++) {
-            const struct matrix_place place = matrix_place(form->m, bits, 'd', lane, i);
-            const double found = element_value(form->sum, take(r.d[lane], i, sum_bits));
-            int want = values[2][place.row][place.column];
-
-            for (unsigned k = 0; k < form->k; k++)
-                want += values[0][place.row][k] * values[1][k][place.column];
-            if (found != want)
-                fail_msg("%s: m%un%uk%u %s %s, lane %u, element %u: %g instead of %d", device->name, form->m, form->n, form->k,
-                         element_name(form->sum), element_name(form->factor), lane, i, found, want);
-        }
+    check_warp(device->name, form, 0, &r, values);
 }
 
 static void test_mma(void **unused)
@@ -291,6 +306,78 @@ static void test_mma(void **unused)
     for (unsigned d = 0; d < N_DEVICES; d++)
         for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++)
             run_mma(&devices[d], &forms[i]);
+}
+
+/* ---- by code ---- */
+
+static const struct machine {
+    const char *name;
+    enum ptx2spv_warp_form warp_form;
+    enum ptx2spv_sync_form sync_form;
+} machines[] = {{"native", PTX2SPV_WARP_NATIVE, PTX2SPV_SYNC_CHEAPEST},
+                {"collective", PTX2SPV_WARP_COLLECTIVE, PTX2SPV_SYNC_CHEAPEST},
+                {"predicated", PTX2SPV_WARP_COLLECTIVE, PTX2SPV_SYNC_PREDICATED},
+                {"resumed", PTX2SPV_WARP_COLLECTIVE, PTX2SPV_SYNC_RESUMED}};
+
+static void compile_by_code(const struct machine *machine, uint32_t lanes, const char *text, struct ptx2spv_kernel *out)
+{
+    static const struct device none = {"no units", {{0}}};
+    struct ptx2spv_target target = target_of(&none);
+    struct ptx2spv_module *module;
+
+    target.warp_form = machine->warp_form;
+    target.sync_form = machine->sync_form;
+    target.subgroup_size = lanes;
+    assert_int_equal(ptx2spv_module_create(text, strlen(text), NULL, &module), PTX2SPV_OK);
+    assert_int_equal(ptx2spv_kernel_compile(module, 0, &target, NULL, out), PTX2SPV_OK);
+    ptx2spv_module_destroy(module);
+}
+
+static void run_by_code(const struct machine *machine, uint32_t lanes, const struct form *form, uint32_t schedule)
+{
+    static matrices values[WARPS];
+    struct ptx2spv_kernel kernel;
+    struct registers r;
+    char *text = mma_text(form);
+    const struct {
+        struct ptx2spv_system_block system;
+        uint64_t memory;
+    } push = {.system.nctaid = {1, 1, 1}, .memory = MEMORY_ADDRESS};
+    const struct spirv_range range = {MEMORY_ADDRESS, sizeof r, &r};
+    struct spirv_run run = {.threads = THREADS,
+                            .subgroup_lanes = lanes,
+                            .push = &push,
+                            .push_bytes = sizeof push,
+                            .ranges = &range,
+                            .n_ranges = 1,
+                            .barriers = machine->warp_form == PTX2SPV_WARP_NATIVE ? SPIRV_BARRIERS_OF_GPU : SPIRV_BARRIERS_OF_ALL,
+                            .schedule = schedule,
+                            .unwritten = UINT64_C(0x9e3779b97f4a7c15)};
+
+    memset(&r, 0, sizeof r);
+    for (unsigned warp = 0; warp < WARPS; warp++)
+        fill_warp(form, warp, &r, values[warp]);
+    compile_by_code(machine, lanes, text, &kernel);
+    free(text);
+    run.spec = (const uint32_t[PTX2SPV_SPEC_COUNT]){THREADS, THREADS, 1, 1, (kernel.info.static_shared_bytes + 3) / 4, 0};
+    if (spirv_run(kernel.words, kernel.n_words, &run) != SPIRV_RETURNED)
+        fail_msg("%s, subgroups of %u: %s", machine->name, lanes, run.message);
+    ptx2spv_kernel_finish(&kernel);
+    for (unsigned warp = 0; warp < WARPS; warp++)
+        check_warp(machine->name, form, warp, &r, values[warp]);
+}
+
+static void test_by_code(void **unused)
+{
+    static const struct form forms[] = {
+        {8, 8, 16, S8, S32}, {16, 8, 16, U8, S32}, {16, 8, 32, S8, S32}, {8, 8, 32, U4, S32}, {16, 8, 64, S4, S32}};
+
+    (void)unused;
+    for (unsigned m = 0; m < sizeof machines / sizeof *machines; m++)
+        for (uint32_t lanes = 4; lanes <= 128; lanes *= 2)
+            for (unsigned i = 0; i < sizeof forms / sizeof *forms; i++)
+                if (machines[m].warp_form != PTX2SPV_WARP_NATIVE || lanes >= LANES)
+                    run_by_code(&machines[m], lanes, &forms[i], 7 * i + lanes);
 }
 
 /* ---- wmma: the fragments are loaded from memory and stored there ---- */
@@ -482,10 +569,8 @@ static void test_probe(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mma),
-        cmocka_unit_test(test_wmma),
-        cmocka_unit_test(test_other_forms),
-        cmocka_unit_test(test_probe),
+        cmocka_unit_test(test_mma),         cmocka_unit_test(test_by_code), cmocka_unit_test(test_wmma),
+        cmocka_unit_test(test_other_forms), cmocka_unit_test(test_probe),
     };
 
     return cmocka_run_group_tests_name("matrix units", tests, NULL, NULL);
