@@ -2,7 +2,7 @@
 /* Compiles a corpus with a judge.
  *
  *   judge [--ocloc LIBRARY DEVICE] [--valid KIND] [--spills N] [--scalar-spills N] [--part K/N] [--batch N] [--chip NAME] [--table FILE]
- *         [--units NAME] [--require TEXT] PATH..
+ *         [--units NAME] [--probe WHAT] [--require TEXT] PATH..
  *     PATH        PTX files and folders that contain them; a missing folder is ignored
  *     --ocloc     Intel's OpenCL compiler; default: the Vulkan driver that the loader finds
  *     --valid     spirv-val, on the code for a kind of device (judge_valid.c)
@@ -11,6 +11,8 @@
  *     --batch     compile up to N small modules as one, if the judge supports that (1). If that fails, or spills, each is compiled
  *     separately
  *     --units     how the chip distributes matrices over lanes, which only a probe on a device finds out: rdna3 (RDNA 3 ISA guide, "WMMA")
+ *     --probe     sizes or loads: compile the kernel that finds that out in place of the kernels: the sizes of matrices in a lane, or, with --units,
+ *                 which elements these are
  *     --require   text that the judge's name must contain, so that a test uses the right chip, and does not pass without a judge
  *     --table     write the statistics of each kernel there, one line each with tabs between, NAME first; needs --chip
  * Exit status: 0 success; 1 a kernel is rejected, spills, or crashes the compiler; 77 the judge is not available.
@@ -38,7 +40,7 @@ enum { EXIT_GUILTY = 1, EXIT_USAGE = 2, EXIT_NO_JUDGE = 77 };
 #define EXHIBITS_MAX 65536 /* a power of two, well above the number of modules that tests emit */
 
 struct options {
-    const char *library, *device, *kind, *chip, *table, *require, *units;
+    const char *library, *device, *kind, *chip, *table, *require, *units, *probe;
     uint64_t spills, scalar_spills, part, parts, batch;
     char **paths;
 };
@@ -337,7 +339,8 @@ static void compile_kernel(struct trial *trial, const struct ptx2spv_module *mod
 {
     const struct ptx2spv_kernel_decl *decl = ptx2spv_module_kernel(module, index);
     char message[512] = "no message";
-    const struct ptx2spv_options options = {.on_diagnostic = keep_message, .user = message};
+    const struct ptx2spv_options options = {
+        .on_diagnostic = keep_message, .user = message, .probe_matrices = trial->options->probe != NULL};
     struct ptx2spv_kernel kernel;
     enum ptx2spv_status status = ptx2spv_kernel_compile(module, index, &trial->judge.target, &options, &kernel);
 
@@ -404,6 +407,8 @@ static int parse(char **argv, struct options *out)
             out->table = argv[1];
         else if (!strcmp(name, "units"))
             out->units = argv[1];
+        else if (!strcmp(name, "probe"))
+            out->probe = argv[1];
         else if (!strcmp(name, "require"))
             out->require = argv[1];
         else
@@ -412,6 +417,8 @@ static int parse(char **argv, struct options *out)
     out->paths = argv;
     if (!*argv || out->part >= out->parts || !out->batch || out->batch > BATCH_MAX)
         return wrong_usage("a path, --part below the number of parts, --batch of 1 to 256");
+    if (out->probe && strcmp(out->probe, "sizes") != 0 && !(out->units && !strcmp(out->probe, "loads")))
+        return wrong_usage("--probe sizes, or --probe loads with --units");
     return out->table && (!out->chip || out->batch > 1) ? wrong_usage("--table needs --chip, and excludes --batch") : 0;
 }
 
