@@ -65,8 +65,8 @@ static CUresult look(struct found *found, bool with_module)
     return r;
 }
 
-/* The results of a child with that value of the option. */
-static struct found find_with(const char *value, bool with_module)
+/* The results of a child with that value of the option, which logs at this level. */
+static struct found find_logging(const char *value, bool with_module, const char *level)
 {
     struct found found = {0};
     int ends[2], errors[2], status;
@@ -80,7 +80,7 @@ static struct found find_with(const char *value, bool with_module)
     if (child == 0) {
         dup2(errors[1], STDERR_FILENO);
         setenv("CUTTLE_COMPUTE_CAPABILITY", value, 1);
-        setenv("CUTTLE_LOG", "warn:device", 1);
+        setenv("CUTTLE_LOG", level, 1);
         _exit(look(&found, with_module) != CUDA_SUCCESS || write(ends[1], &found, sizeof found) != (ssize_t)sizeof found);
     }
     close(ends[1]);
@@ -93,6 +93,11 @@ static struct found find_with(const char *value, bool with_module)
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
     return found;
+}
+
+static struct found find_with(const char *value, bool with_module)
+{
+    return find_logging(value, with_module, "warn:device");
 }
 
 static const struct {
@@ -119,6 +124,15 @@ static void attributes_fit_the_capability(void **state)
             assert_int_equal(found.binary, known[i].major * 10 + known[i].minor);
         assert_int_equal(found.logged, 0);
     }
+}
+
+/* The module is for 5.0. */
+static void newer_targets_are_mentioned(void **state)
+{
+    (void)state;
+    assert_true(find_logging("3.7", true, "info:module").logged > 0);
+    assert_int_equal(find_logging("5.0", true, "info:module").logged, 0);
+    assert_int_equal(find_logging("3.7", true, "warn:module").logged, 0);
 }
 
 /* lavapipe has 32 KiB of shared memory for a block, the other devices of the tests have 48 and more. */
@@ -209,6 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attributes_fit_the_capability),
+        cmocka_unit_test(newer_targets_are_mentioned),
         cmocka_unit_test(the_default_depends_on_shared_memory),
         cmocka_unit_test(invalid_capabilities_are_reported_and_ignored),
 #ifdef HAVE_CUDA_OCCUPANCY

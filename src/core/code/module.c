@@ -11,6 +11,7 @@
 #include "core/texture/texture_table.h"
 #include "heap.h"
 #include "core/base/log.h"
+#include "core/device/compute_capability.h"
 #include "core/device/deferred_work.h"
 #include "core/memory/memory.h"
 #include "print.h"
@@ -281,6 +282,16 @@ static void compile_all(struct ct_module *module)
     }
 }
 
+/* NVIDIA's driver would refuse such PTX. Here it runs if nothing in it is refused. */
+static void note_newer_target(const struct ct_context *context, const struct ct_code *code)
+{
+    const unsigned reported = ct_compute_capability(&context->device->info)->number;
+
+    if (code->sm > reported)
+        ct_log(CT_LOG_INFO, "a module has PTX for compute capability %u.%u, which is newer than the %u.%u that device %d reports",
+               code->sm / 10, code->sm % 10, reported / 10, reported % 10, context->device->ordinal);
+}
+
 CUresult ct_module_load(struct ct_context *context, struct ct_code *code, CUmodule *out)
 {
     struct ct_module *module = make_or_null(context, code);
@@ -290,6 +301,7 @@ CUresult ct_module_load(struct ct_context *context, struct ct_code *code, CUmodu
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a module");
     if ((r = place_variables(module)) != CUDA_SUCCESS || (r = make_functions(module)) != CUDA_SUCCESS)
         goto fail;
+    note_newer_target(context, code);
     atomic_store(&module->loaded, true);
     link_to_context(module);
     r = ct_object_publish(&module->object);
