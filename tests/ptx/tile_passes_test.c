@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Passes for kernels that work on tiles in shared memory, on devices with native warps: async_copies, lane_values, address_constants. Kernels are
- * executed by the interpreter (spirv_group.c) in several orders of threads and compared with the host; dumps show what the passes did. */
+/* Kernels that work on tiles in shared memory, on devices with native warps: the passes async_copies, lane_values and address_constants, and arrivals at
+ * mbarriers, which lanes make together. Kernels are executed by the interpreter (spirv_group.c) in several orders of threads and compared with the host; dumps show what the passes did. */
 #include "spirv_machine.h"
 
 #include <setjmp.h>
@@ -42,6 +42,7 @@ static void compile(const char *text, const char *pass, struct kernel *out)
         .max_block_threads = 1024,
         .int64 = 1,
         .int16 = 1,
+        .atomic_int64_shared = 1,
         .memory_model_device_scope = 1,
         .maximal_reconvergence = 1,
         .shared_explicit_layout = 1,
@@ -322,12 +323,58 @@ static void test_address_constants(void **state)
     finish(&kernel);
 }
 
+/* ---- arrivals ---- */
+
+/* Each thread stores to its word, arrives at the barrier of its group, waits, and adds its neighbour's word; it also adds the pending count of the
+ * state that it got, which is another one for each thread of the group. `group` computes y, the number of the group, and x, its size. */
+#define ARRIVALS(group, instruction)                                                                                                       \
+    HEAD ".reg .b64 state; .shared .align 8 .b64 barriers[2];\nmov.u32 at, tiles; mov.u32 sum, 0; mov.u32 step, 0;\n" group                \
+         "mov.u32 stage, barriers; mad.lo.u32 stage, y, 8, stage; setp.ge.u32 q, t, 2; @q bra READY; mov.u32 to, barriers; "               \
+         "mad.lo.u32 to, t, 8, to; mbarrier.init.shared.b64 [to], x;\nREADY: bar.sync 0; mad.lo.u32 to, t, 4, at;\n"                       \
+         "LOOP: add.u32 y, t, step; st.shared.u32 [to], y;\n" instruction " state, [stage];\n"                                             \
+         "WAIT: mbarrier.test_wait.shared.b64 p, [stage], state; @!p bra WAIT;\nbar.sync 0; mbarrier.pending_count.b64 y, state;\n"        \
+         "add.u32 sum, sum, y; add.u32 x, t, 1; and.b32 x, x, 63; mad.lo.u32 x, x, 4, at; ld.shared.u32 y, [x]; mad.lo.u32 sum, y, 4096, " \
+         "sum;\nbar.sync 0; add.u32 step, step, 1; setp.lt.u32 p, step, steps; @p bra LOOP;\n" STORE_SUM
+
+static void test_arrivals(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned size; /* of a group */
+    } rows[] = {{ARRIVALS("mov.u32 y, 0; mov.u32 x, 64;\n", "mbarrier.arrive.shared.b64"), 64},
+                {ARRIVALS("shr.u32 y, t, 5; mov.u32 x, 32;\n", "mbarrier.arrive.shared.b64"), 32},
+                {ARRIVALS("and.b32 y, t, 1; mov.u32 x, 32;\n", "mbarrier.arrive.shared.b64"), 32}};
+    static const uint32_t line[] = {THREADS, 1, 1};
+    static struct memory memory;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct kernel kernel;
+
+        compile(rows[i].text, "build", &kernel);
+        for (uint32_t run = 0; run < ORDERS; run++) {
+            const uint32_t steps = 1 + run % 3;
+            uint32_t counts = 0;
+
+            fill(&memory);
+            interpret(&kernel, &memory, steps, line, run * 3);
+            for (unsigned t = 0; t < THREADS; t++) {
+                assert_int_equal(memory.out[t] / 4096, (t + 1) % THREADS * steps + steps * (steps - 1) / 2);
+                counts += memory.out[t] % 4096;
+            }
+            assert_int_equal(counts, steps * (THREADS / rows[i].size) * rows[i].size * (rows[i].size + 1) / 2);
+        }
+        finish(&kernel);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_async_copies),
         cmocka_unit_test(test_lane_values),
         cmocka_unit_test(test_address_constants),
+        cmocka_unit_test(test_arrivals),
     };
 
     return cmocka_run_group_tests_name("tile passes", tests, NULL, NULL);

@@ -118,6 +118,10 @@ void ct_build_prepare_stack(struct ct_build *b);
 void ct_build_function_call(struct ct_build *b, struct ptx_function *callee, const ct_value *arguments, uint32_t n_arguments,
                             enum ptx_type type, ct_value *results, uint32_t n);
 
+/* ---- build_warp.c ---- */
+/* Whether the lanes of a warp can read each other's registers (LANEREAD, BALLOT). The kernel is then compiled for native warps only. */
+bool ct_build_may_read_lanes(struct ct_build *b);
+
 /* ---- build_matrix_probe.c ---- */
 /* The body of a kernel that is compiled with options.probe_matrices. */
 void ct_build_matrix_probe(struct ct_build *b);

@@ -55,18 +55,6 @@ void ct_matrix_area_meet(struct ct_build *b)
     ct_emit_insn(&b->at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = all;
 }
 
-/* Whether the kernel will have native warps is known later (collective.c). If it has not, it is compiled again (pipeline.c). */
-bool ct_build_may_read_lanes(struct ct_build *b)
-{
-    const struct ptx2spv_target *target = b->fn->target;
-
-    if (target->warp_form != PTX2SPV_WARP_NATIVE || target->sync_form != PTX2SPV_SYNC_CHEAPEST || target->threads_in_turn ||
-        target->subgroup_size > 32 || b->fn->cooperative || b->fn->compilation->avoids_native_warps)
-        return false;
-    b->fn->needs_native_warps = true;
-    return true;
-}
-
 const struct ptx_operand *ct_matrix_items(struct ct_build *b, unsigned index, uint32_t n)
 {
     const struct ptx_operand *operand = index < b->insn->n_operands ? &b->insn->operands[index] : NULL;

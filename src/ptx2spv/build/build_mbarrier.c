@@ -93,11 +93,85 @@ static ct_value update(struct ct_build *b, const struct ct_address *at, const st
     return old;
 }
 
+/* ---- arrivals ---- */
+
+static ct_value arrive_once(struct ct_build *b, const struct ct_address *at, ct_value count, bool drops)
+{
+    return update(b, at, &(struct change){count, drops ? count : CT_NO_VALUE, CT_NO_VALUE});
+}
+
+/* The lanes that arrive, one of them, and how many are before this one. */
+struct arriving {
+    ct_value mask, leader, rank;
+};
+
+static ct_value ballot(struct ct_cursor *at, ct_value condition)
+{
+    return ct_emit1(at, CT_OP_BALLOT, PTX_B32, CT_W_32, condition);
+}
+
+static struct arriving find_arriving(struct ct_cursor *at)
+{
+    const ct_value lane = ct_sysval(at, CT_SYS_LANEID),
+                   below = ct_sub(at, ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), lane), ct_const32(at, 1));
+    struct arriving arriving;
+
+    arriving.mask = ballot(at, ct_emit_const(at, CT_W_PRED, true));
+    arriving.leader = ct_op1(at, CT_OP_CLZ, PTX_B32, ct_op1(at, CT_OP_BREV, PTX_B32, arriving.mask));
+    arriving.rank = ct_bits1(at, CT_OP_POPC, ct_and(at, arriving.mask, below));
+    return arriving;
+}
+
+static ct_value of_leader(struct ct_cursor *at, const struct arriving *arriving, ct_value word)
+{
+    return ct_emit2(at, CT_OP_LANEREAD, PTX_B32, CT_W_32, word, arriving->leader);
+}
+
+/* One lane arrives for all, and the others get the states that they would have got one after the other. */
+static ct_value arrive_for_all(struct ct_build *b, const struct ct_address *at, const struct arriving *arriving, bool drops)
+{
+    struct ct_block *lead = ct_build_block(b), *joined = ct_build_block(b);
+    const ct_value old = ct_value_create(b->fn, CT_W_64);
+    ct_value halves[2], before;
+
+    ct_assign(&b->at, old, ct_const64(&b->at, 0));
+    ct_build_branch(b, ct_icmp(&b->at, PTX_B32, PTX_EQ, arriving->rank, ct_const32(&b->at, 0)), lead, joined);
+    ct_build_enter(b, lead);
+    ct_assign(&b->at, old, arrive_once(b, at, ct_bits1(&b->at, CT_OP_POPC, arriving->mask), drops));
+    ct_build_jump(b, joined);
+    ct_build_enter(b, joined);
+    ct_emit_insn(&b->at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = arriving->mask;
+    ct_unpack2(&b->at, old, &halves[0], &halves[1]);
+    before = ct_pack2(&b->at, of_leader(&b->at, arriving, halves[0]), of_leader(&b->at, arriving, halves[1]));
+    return ct_add(&b->at, before, summand(b, &(struct change){arriving->rank, drops ? arriving->rank : CT_NO_VALUE, CT_NO_VALUE}));
+}
+
+/* All threads of a block may arrive at once, and each would repeat its compare-and-swap until the others are done. So lanes that arrive at the
+ * same object do that together where they can read each other's registers. */
 ct_value ct_mbarrier_arrive(struct ct_build *b, const struct ct_address *at, bool drops)
 {
-    const ct_value one = ct_const32(&b->at, 1);
+    const ct_value state = ct_value_create(b->fn, CT_W_64), one = ct_const32(&b->at, 1);
+    struct ct_block *together, *apart, *done;
+    struct arriving arriving;
+    ct_value word, differs;
 
-    return update(b, at, &(struct change){one, drops ? one : CT_NO_VALUE, CT_NO_VALUE});
+    if (!ct_build_may_read_lanes(b))
+        return arrive_once(b, at, one, drops);
+    together = ct_build_block(b);
+    apart = ct_build_block(b);
+    done = ct_build_block(b);
+    arriving = find_arriving(&b->at);
+    word = ct_low32(&b->at, at->base);
+    differs = ballot(&b->at, ct_icmp(&b->at, PTX_B32, PTX_NE, word, of_leader(&b->at, &arriving, word)));
+    ct_build_branch(b, ct_equals(&b->at, differs, 0), together, apart);
+    ct_build_enter(b, together);
+    ct_assign(&b->at, state, arrive_for_all(b, at, &arriving, drops));
+    ct_build_jump(b, done);
+    ct_build_enter(b, apart);
+    ct_assign(&b->at, state, arrive_once(b, at, one, drops));
+    ct_build_jump(b, done);
+    ct_build_enter(b, done);
+    return state;
 }
 
 /* ---- ordering ---- */
@@ -178,10 +252,14 @@ static void arrive(struct ct_build *b, bool drops, bool expects)
         ct_build_invalid(b, "the count of an arrival is at least 1");
         return;
     }
-    operand = b->insn->n_operands > 2 ? ct_build_source(b, 2, PTX_U32) : ct_const32(&b->at, 1);
-    count = expects ? ct_const32(&b->at, 1) : operand;
     release(b);
-    state = update(b, &at, &(struct change){count, drops ? count : CT_NO_VALUE, expects ? operand : CT_NO_VALUE});
+    if (b->insn->n_operands > 2) {
+        operand = ct_build_source(b, 2, PTX_U32);
+        count = expects ? ct_const32(&b->at, 1) : operand;
+        state = update(b, &at, &(struct change){count, drops ? count : CT_NO_VALUE, expects ? operand : CT_NO_VALUE});
+    } else {
+        state = ct_mbarrier_arrive(b, &at, drops);
+    }
     if (ct_build_has(b, 0))
         ct_build_result(b, state, PTX_B64);
 }
@@ -215,7 +293,7 @@ void ct_build_mbarrier_copies(struct ct_build *b)
     if (!ct_async_address(b, 0, PTX_SPACE_SHARED, &at) || !ct_async_has(b, "noinc"))
         return;
     release(b);
-    update(b, &at, &(struct change){.arrivals = ct_const32(&b->at, 1)});
+    ct_mbarrier_arrive(b, &at, false);
 }
 
 /* ---- waiting ---- */

@@ -111,3 +111,15 @@ void ct_build_elect(struct ct_build *b)
     ct_build_write(b, &pair.items[0], leader, PTX_B32);
     ct_build_write(b, &pair.items[1], ct_icmp(&b->at, PTX_B32, PTX_EQ, ct_sysval(&b->at, CT_SYS_LANEID), leader), PTX_PRED);
 }
+
+/* Whether the kernel will have native warps is known later (collective.c). If it has not, it is compiled again (pipeline.c). */
+bool ct_build_may_read_lanes(struct ct_build *b)
+{
+    const struct ptx2spv_target *target = b->fn->target;
+
+    if (target->warp_form != PTX2SPV_WARP_NATIVE || target->sync_form != PTX2SPV_SYNC_CHEAPEST || target->threads_in_turn ||
+        target->subgroup_size > 32 || b->fn->cooperative || b->fn->compilation->avoids_native_warps)
+        return false;
+    b->fn->needs_native_warps = true;
+    return true;
+}

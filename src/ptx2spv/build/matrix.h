@@ -108,9 +108,6 @@ ct_value ct_matrix_area_load(struct ct_build *b, ct_value address, unsigned word
 /* The address of a lane's words, whose number is determined by this lane. */
 ct_value ct_matrix_area_of(struct ct_build *b, const struct ct_matrix_area *area, ct_value lane);
 
-/* Whether the lanes of a warp can read each other's registers (LANEREAD). The kernel is then compiled for native warps only. */
-bool ct_build_may_read_lanes(struct ct_build *b);
-
 /* The items of the vector operand `index`, if there are `n`; else NULL after an error. */
 const struct ptx_operand *ct_matrix_items(struct ct_build *b, unsigned index, uint32_t n);
 
