@@ -48,7 +48,7 @@ static bool is_size(uint32_t size)
     return size >= 2 && size <= 64 && !(size & (size - 1));
 }
 
-static bool is_useful(const VkCooperativeMatrixPropertiesKHR *p, bool has_bfloat16, const struct ptx2spv_matrix *matrix)
+static bool is_useful(const VkCooperativeMatrixPropertiesKHR *p, const struct ptx2spv_matrix *matrix)
 {
     const unsigned widest = p->MSize > p->NSize ? p->MSize : p->NSize;
 
@@ -56,8 +56,7 @@ static bool is_useful(const VkCooperativeMatrixPropertiesKHR *p, bool has_bfloat
            is_size(p->MSize) && is_size(p->NSize) && is_size(p->KSize) && is_factor(matrix->factor) &&
            is_sum(matrix->sum, matrix->factor) &&
            widest * p->KSize * ptx2spv_matrix_element_bits(matrix->factor) / 8 <= PTX2SPV_MATRIX_BYTES &&
-           p->MSize * p->NSize * ptx2spv_matrix_element_bits(matrix->sum) / 8 <= PTX2SPV_MATRIX_BYTES &&
-           element_of(p->CType, has_bfloat16) == matrix->sum;
+           p->MSize * p->NSize * ptx2spv_matrix_element_bits(matrix->sum) / 8 <= PTX2SPV_MATRIX_BYTES;
 }
 
 static void add_matrices(const VkCooperativeMatrixPropertiesKHR *list, uint32_t n, bool has_bfloat16, struct ptx2spv_target *target)
@@ -71,7 +70,7 @@ static void add_matrices(const VkCooperativeMatrixPropertiesKHR *list, uint32_t 
                                               .factor = (uint8_t)element_of(list[i].AType, has_bfloat16),
                                               .sum = (uint8_t)element_of(list[i].CType, has_bfloat16)};
 
-        if (is_useful(&list[i], has_bfloat16, &matrix))
+        if (is_useful(&list[i], &matrix))
             target->matrices[found++] = matrix;
     }
 }

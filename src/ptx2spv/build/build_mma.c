@@ -564,7 +564,7 @@ static unsigned find_group(struct mma *group)
     return n;
 }
 
-static bool post_group(struct mma *group, unsigned n)
+static void post_group(struct mma *group, unsigned n)
 {
     struct ct_build *b = group->b;
     const struct ct_products *products = group->products;
@@ -592,7 +592,6 @@ static bool post_group(struct mma *group, unsigned n)
         m->a->source.shift = group->a->source.shift;
         m->b_->source.shift = group->b_->source.shift;
     }
-    return true;
 }
 
 void ct_build_products(struct ct_build *b, const struct ct_products *products)
@@ -622,7 +621,9 @@ void ct_build_products(struct ct_build *b, const struct ct_products *products)
     if (ct_build_products_in_units(b, products))
         return;
     n_group = ct_fragment_is_equal(group->c_source.path.of, d) ? find_group(group) : 1;
-    if (!(n_group > 1 ? post_group(group, n_group) : post_all(group, d)))
+    if (n_group > 1)
+        post_group(group, n_group);
+    else if (!post_all(group, d))
         return;
     for (unsigned g = 0; g < n_group; g++) {
         b->insn = group[g].insn;
