@@ -17,10 +17,10 @@
 #define OPENCL_WORKAROUNDS                                                                                                                 \
     (PTX2SPV_WORKAROUND_REVERSED_SIX_BYTES | PTX2SPV_WORKAROUND_LOGICAL_NOT | PTX2SPV_WORKAROUND_VECTORIZED_STATES |                       \
      PTX2SPV_WORKAROUND_SECOND_STORES | PTX2SPV_WORKAROUND_SPLIT_TAILS | PTX2SPV_WORKAROUND_STORED_BOOLEANS)
-#define BASE                                                                                                                               \
+#define NO_FLOAT64                                                                                                                         \
     .dialect = PTX2SPV_VULKAN, .workarounds = VULKAN_WORKAROUNDS, .max_block_threads = 1024, .shared_bytes = 32768, .int64 = 1,            \
-    .int16 = 1, .int8 = 1, .float64 = 1, .float16 = 1, .storage8 = 1, .storage16 = 1, .warp_form = PTX2SPV_WARP_COLLECTIVE,                \
-    .subgroup_size = 8
+    .int16 = 1, .int8 = 1, .float16 = 1, .storage8 = 1, .storage16 = 1, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8
+#define BASE NO_FLOAT64, .float64 = 1
 #define FEATURES                                                                                                                           \
     .memory_model_device_scope = 1, .shared_explicit_layout = 1, .shared_explicit_layout8 = 1, .shared_explicit_layout16 = 1,              \
     .atomic_int64_global = 1, .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,                    \
@@ -68,8 +68,9 @@ static const struct {
       .workarounds = OPENCL_WORKAROUNDS | PTX2SPV_WORKAROUND_PREDICATED_LOOPS | PTX2SPV_WORKAROUND_LOST_SIGNS}},
     {"roots", {BASE, FEATURES, .push_constant_bytes = 256, .exact_sqrt32 = 1, .keeps_subnormals32 = 1}},
     {"functions inlined", {BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .inlines = 1}},
+    {"no 64-bit floats", {NO_FLOAT64, .push_constant_bytes = 128, .memory_model_device_scope = 1, .atomic_int64_global = 1, .inlines = 1}},
 };
-enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT, OPENCL_NO_FNEG, ROOTS, INLINES };
+enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT, OPENCL_NO_FNEG, ROOTS, INLINES, SINGLES };
 
 /* ---- compilation of a body ---- */
 
@@ -472,11 +473,6 @@ static const struct {
     enum ptx2spv_status status;
     struct ptx2spv_target target;
 } refusals[] = {
-    {"no f64",
-     "ld.global.f64 e0,[d0]; add.f64 e0,e0,e0; st.global.f64 [d0],e0;",
-     "64-bit float",
-     PTX2SPV_TARGET_LACKS,
-     {.dialect = PTX2SPV_VULKAN, .shared_bytes = 32768, .int64 = 1, .int16 = 1, .int8 = 1}},
     {"no bytes",
      "ld.global.u8 h0,[d0]; st.global.u8 [d0],h0;",
      "8-bit accesses",
@@ -606,6 +602,48 @@ static void test_subroutines(void **state)
     }
 }
 
+/* Of a module. */
+static bool has_capability(const struct ptx2spv_kernel *kernel, uint32_t capability)
+{
+    for (size_t at = 5; at < kernel->n_words; at += kernel->words[at] >> 16)
+        if ((kernel->words[at] & 0xffff) == SpvOpCapability && kernel->words[at + 1] == capability)
+            return true;
+    return false;
+}
+
+/* Each operation on f64 is a function of integers, also where it is part of another one, as in sums with directed rounding. */
+static void test_no_float64(void **state)
+{
+    static const struct {
+        const char *body;
+        unsigned functions;
+    } rows[] = {
+        {"add.f64 e0,e0,e1; sub.f64 e0,e0,e1; add.f64 e0,e0,e1;", 2},
+        {"fma.rn.f64 e0,e0,e1,e1; div.rn.f64 e0,e0,e1; sqrt.rn.f64 e0,e0; mul.f64 e0,e0,e1;", 4},
+        {"add.rz.f64 e0,e0,e1; add.f64 e0,e0,e1;", 3}, /* add.rz calls add and sub */
+        {"cvt.rn.f64.s32 e1,r0; cvt.rzi.s64.f64 d1,e0; cvt.rn.f32.f64 f0,e1; cvt.f64.f32 e0,f0; st.global.u64 [d0+8],d1;", 4},
+        {"cvt.rni.f64.f64 e0,e0; cvt.rmi.f64.f64 e0,e0;", 2},
+        {"neg.f64 e0,e0; abs.f64 e1,e0; min.f64 e0,e0,e1; setp.lt.f64 p0,e0,e1; @p0 mov.f64 e0,e1;", 0},
+        {"atom.global.add.f64 e0,[d0+16],e1;", 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct outcome outcome;
+        char body[1024];
+
+        snprintf(body, sizeof body, "ld.global.f64 e0,[d0]; ld.global.f64 e1,[d0+8]; %s st.global.f64 [d0],e0;", rows[i].body);
+        compile(body, &devices[SINGLES].target, &outcome);
+        if (outcome.status != PTX2SPV_OK)
+            fail_msg("%s: %s", rows[i].body, outcome.messages);
+        assert_valid_spirv(outcome.kernel.words, outcome.kernel.n_words);
+        print_message("%s\n", rows[i].body);
+        assert_false(has_capability(&outcome.kernel, SpvCapabilityFloat64));
+        assert_int_equal(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpFunction), 1 + rows[i].functions);
+        ptx2spv_kernel_finish(&outcome.kernel);
+    }
+}
+
 /* The programming guide's "Mapped Memory": aligned accesses of up to 16 bytes are single accesses, so for a driver that splits vectors
  * into components they are emitted with as few components as possible. Each access has one pointer. */
 static void test_split_vectors(void **state)
@@ -661,6 +699,7 @@ int main(void)
         cmocka_unit_test(test_unrolled_loops),
         cmocka_unit_test(test_llvm_functions),
         cmocka_unit_test(test_subroutines),
+        cmocka_unit_test(test_no_float64),
         cmocka_unit_test(test_split_vectors),
         cmocka_unit_test(test_adjacent_elements),
     };

@@ -23,7 +23,7 @@ struct machine {
     uint64_t *values;
     struct trace *trace;
     bool flushes, estimates;
-    int32_t ulps;                /* error of inverse roots in units in the last place */
+    int32_t ulps;                /* error of f32 roots, quotients and inverse roots in units in the last place */
     uint8_t frame[FRAME_BYTES];  /* before layout each object has OBJECT_BYTES of it */
     uint8_t shared[FRAME_BYTES]; /* its last two words are the exchange area; the machine executes a single thread */
 };
@@ -144,12 +144,17 @@ static double fused(const struct machine *m, double a, double b, double c)
     return m->flushes ? flushing_fma((float)a, (float)b, (float)c) : fmaf((float)a, (float)b, (float)c);
 }
 
-static double inverse_root32(const struct machine *m, double x)
+/* The driver's result for a positive f32. */
+static double estimate32(const struct machine *m, double exact)
 {
-    const double exact = 1 / sqrt(m->flushes ? flushed32(x) : x);
     const uint64_t bits = float_bits(PTX_F32, exact);
 
     return isfinite(exact) && exact > 0 ? read_float(m, PTX_F32, bits + (uint64_t)(int64_t)m->ulps, false) : exact;
+}
+
+static double inverse_root32(const struct machine *m, double x)
+{
+    return estimate32(m, 1 / sqrt(m->flushes ? flushed32(x) : x));
 }
 
 /* Checks that the driver's operations on f64 are executed only where they must be: see run_ir_estimating. */
@@ -202,7 +207,7 @@ static bool computes_floats(enum ct_op op)
 {
     return op == CT_OP_FADD || op == CT_OP_FSUB || op == CT_OP_FMUL || op == CT_OP_FFMA || op == CT_OP_FMIN || op == CT_OP_FABS ||
            op == CT_OP_FCMP || op == CT_OP_FTOF || op == CT_OP_ITOF || op == CT_OP_FNEG || op == CT_OP_FDIV || op == CT_OP_FSQRT ||
-           op == CT_OP_FRSQRT;
+           op == CT_OP_FRSQRT || op == CT_OP_FTOI;
 }
 
 static uint64_t compute_floats(const struct machine *m, const struct ct_insn *insn)
@@ -225,9 +230,9 @@ static uint64_t compute_floats(const struct machine *m, const struct ct_insn *in
     case CT_OP_FNEG:
         return float_bits(insn->type, -x[0]);
     case CT_OP_FDIV:
-        return float_bits(insn->type, quotient_or_neighbour(m, x[0], x[1]));
+        return float_bits(insn->type, insn->type == PTX_F32 ? estimate32(m, x[0] / x[1]) : quotient_or_neighbour(m, x[0], x[1]));
     case CT_OP_FSQRT:
-        return float_bits(insn->type, root_or_neighbour(m, x[0]));
+        return float_bits(insn->type, insn->type == PTX_F32 ? estimate32(m, sqrt(x[0])) : root_or_neighbour(m, x[0]));
     case CT_OP_FRSQRT:
         return float_bits(insn->type, inverse_root32(m, x[0]));
     case CT_OP_FMIN:
@@ -238,6 +243,8 @@ static uint64_t compute_floats(const struct machine *m, const struct ct_insn *in
         return compare_floats(insn, x[0], x[1]);
     case CT_OP_FTOF:
         return float_bits(insn->type2, x[0]);
+    case CT_OP_FTOI: /* of what is out of range, some value */
+        return x[0] >= 0 && x[0] < 0x1p32 ? (uint64_t)x[0] : 0;
     default: /* ITOF */
         return float_bits(insn->type2, (double)m->values[insn->operands[0].i]);
     }

@@ -25,8 +25,8 @@ void run_ir(struct ct_fn *fn, struct trace *out);
 void run_ir_flushing(struct ct_fn *fn, struct trace *out);
 /* The result of that machine's fused multiply-add. */
 float flushing_fma(float a, float b, float c);
-/* The same on a machine whose inverse roots of f32 have an error of `ulps` units in the last place, and whose f64 roots and quotients are
- * wrong except where refine_root.c has to use them: at the ends of the range, and for roots whose lower word is all ones. */
+/* The same on a machine whose roots, quotients and inverse roots of f32 have an error of `ulps` units in the last place, and whose f64 roots and
+ * quotients are wrong except where refine_root.c has to use them: at the ends of the range, and for roots whose lower word is all ones. */
 void run_ir_estimating(struct ct_fn *fn, int ulps, struct trace *out);
 /* Emits a store of 32 or 64 bits, which is an event. */
 void emit_event(struct ct_cursor *at, uint64_t offset, ct_value x);

@@ -65,7 +65,9 @@ static uint32_t claims_of(const struct ptx2spv_target *target)
 #include "probe.def"
     if (target->fma32_flushes)
         claims &= ~(1u << CT_PROBE_SUBNORMAL_FMA32);
-    return target->float64 ? claims : 0; /* the kernel has f64 conversions; no device without f64 makes claims so far */
+    if (!target->float64) /* f64 is the compiler's own code */
+        claims &= ~(1u << CT_PROBE_FMA64 | 1u << CT_PROBE_DIV64 | 1u << CT_PROBE_SQRT64 | 1u << CT_PROBE_REFINED64);
+    return claims;
 }
 
 /* Clears the wrong claims and those that depend on them. */

@@ -49,11 +49,10 @@ static void take_split_math(struct ptx2spv_target *target)
     target->splits_fma32 = 1;
 }
 
-/* As on GPUs without 64-bit floats, whose drivers divide inexactly. */
+/* As on GPUs without 64-bit floats, whose drivers round inexactly. */
 static void take_single_math(struct ptx2spv_target *target)
 {
     take_own_math(target);
-    target->exact_fma32 = 1;
     target->float64 = 0;
 }
 

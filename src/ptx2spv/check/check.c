@@ -195,7 +195,7 @@ enum ct_pass_result ct_pass_check(struct ct_fn *fn)
     struct ct_check check = {.fn = fn};
     CT_VEC(struct ct_insn *) accesses = {0};
 
-    if (!fn->compilation->options.check || fn->is_subroutine)
+    if (!fn->compilation->options.check || fn->kernel)
         return CT_PASS_UNCHANGED;
     ct_check_begin(&check, first_of(fn->blocks.v[0]));
     for (uint32_t b = 0; b < fn->blocks.n; b++)

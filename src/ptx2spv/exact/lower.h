@@ -25,6 +25,13 @@ typedef ct_value (*ct_lower_fn)(struct ct_lower *l);
 ct_value ct_lower_by_call(struct ct_lower *l);
 /* The result of that call, however short the sequence. */
 ct_value ct_lower_call(struct ct_lower *l);
+/* The call of a subroutine that does what an instruction of at->fn does, possibly with other operands. */
+struct ct_subroutine_call {
+    const ct_value *operands; /* as many as the instruction has */
+    uint32_t flushed;         /* the set of those that are known not to be subnormal f32 */
+    bool expands_software64;  /* the subroutine is one of software64 */
+};
+ct_value ct_subroutine_call(struct ct_cursor *at, const struct ct_insn *insn, const struct ct_subroutine_call *call);
 
 /* ---- lower_float.c: encodings ---- */
 struct ct_float_layout {

@@ -99,7 +99,7 @@ static ct_value hyperbolic_tangent(struct ct_cursor *at, ct_value x)
     return ct_select(at, ct_float_is_nan(at, PTX_F32, x), x, far);
 }
 
-/* f64: the exact operations, of whose results .approx.ftz keeps the upper word (PTX ISA, "rcp.approx.ftz.f64"). */
+/* f64: the exact operations, of whose results .approx.ftz keeps the upper word (PTX ISA, "rcp.approx.ftz.f64"); software64 has a shorter one. */
 static ct_value approximate64(struct ct_lower *l, ct_value x)
 {
     struct ct_cursor *at = &l->at;
@@ -108,9 +108,10 @@ static ct_value approximate64(struct ct_lower *l, ct_value x)
 
     if (l->insn->ftz)
         x = ct_and_imm(at, x, upper_word);
-    if (l->insn->op == CT_OP_FRSQRT)
-        x = ct_lower_driver_root64(l, x);
-    result = ct_lower_driver_inverse64(l, x);
+    if (l->insn->op == CT_OP_FRSQRT && !l->fn->target->float64)
+        result = ct_op1(at, CT_OP_FRSQRT, PTX_F64, x);
+    else
+        result = ct_lower_driver_inverse64(l, l->insn->op == CT_OP_FRSQRT ? ct_lower_driver_root64(l, x) : x);
     return l->insn->ftz ? ct_and_imm(at, result, upper_word) : result;
 }
 

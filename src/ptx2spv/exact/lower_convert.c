@@ -76,7 +76,7 @@ static ct_value rounded_to_integer(struct ct_cursor *at, enum ptx_type type, uns
 
     if (rounding < PTX_RNI || rounding > PTX_RPI)
         return x;
-    return type == PTX_F64 ? rounded_to_integer64(at, rounding, x) : ct_op1(at, ops[rounding], type, x);
+    return type == PTX_F64 && at->fn->target->float64 ? rounded_to_integer64(at, rounding, x) : ct_op1(at, ops[rounding], type, x);
 }
 
 /* f16 and bf16 are processed as f32, which represents all of them. */

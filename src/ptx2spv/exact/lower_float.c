@@ -89,7 +89,7 @@ ct_value ct_float_resized(struct ct_cursor *at, enum ptx_type from, enum ptx_typ
 {
     if (from == to)
         return x;
-    if (from == PTX_F32 && to == PTX_F64 && !at->fn->target->keeps_subnormals32)
+    if (from == PTX_F32 && to == PTX_F64 && !at->fn->target->keeps_subnormals32 && at->fn->target->float64)
         return widened_exactly(at, x);
     return ct_converted(at, CT_OP_FTOF, from, to, x);
 }

@@ -146,10 +146,13 @@ ct_value ct_lower_integer_fused32(struct ct_lower *l, enum ptx_rounding rounding
 {
     struct ct_cursor *at = &l->at;
     const struct exact_sum sum = exact_sum(at, rounding, a, b, c);
+    const ct_value finite = ct_select(at, sum.is_zero, sum.zero, ct_rounded32(at, rounding, &sum.unrounded));
+    const ct_value result = with_special_values(at, a, b, c, finite);
 
-    if (l->insn->ftz)
-        l->tiny = ct_is_tiny32(at, rounding, &sum.unrounded);
-    return with_special_values(at, a, b, c, ct_select(at, sum.is_zero, sum.zero, ct_rounded32(at, rounding, &sum.unrounded)));
+    if (l->insn->ftz) /* the sum means nothing if a term is infinite or a NaN */
+        l->tiny = ct_and(at, ct_is_tiny32(at, rounding, &sum.unrounded),
+                         ct_icmp_imm(at, PTX_U32, PTX_LT, ct_float_magnitude(at, PTX_F32, result), CT_INFINITE32));
+    return result;
 }
 
 ct_value ct_lower_integer_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_value c)

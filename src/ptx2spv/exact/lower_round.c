@@ -365,7 +365,7 @@ bool ct_guards_rounding(const struct ct_fn *fn)
 {
     const struct ptx2spv_target *target = fn->target;
 
-    return target->float64 && !target->exact_fma32 && !target->guards_fma32 && !fn->is_subroutine;
+    return target->float64 && !target->exact_fma32 && !target->guards_fma32 && !fn->kernel;
 }
 
 bool ct_guards_fma32(const struct ct_fn *fn)
@@ -407,7 +407,7 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
         return fused_through(l, type, PTX_F32, rounding, a, b, c);
     if (type == PTX_F64)
         return fused64(l, rounding, a, b, c);
-    if (nearest && (target->exact_fma32 || guarded || splits || !target->float64)) {
+    if (nearest && (target->exact_fma32 || guarded || splits)) {
         if (l->insn->ftz && !splits)
             note_tiny_scaled(l, CT_OP_FFMA, a, b, c);
         result = ct_emit3(at, CT_OP_FFMA, type, CT_W_32, a, b, c);

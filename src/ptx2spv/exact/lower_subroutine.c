@@ -27,9 +27,9 @@ static bool target_rounds(const struct ct_lower *l)
 
     switch ((unsigned)insn->op) {
     case CT_OP_FFMA:
-        return type == PTX_F64 ? target->exact_fma64
-                               : type == PTX_F32 && (target->exact_fma32 || ct_splits_fma32(l->fn, insn) ||
-                                                     (ct_guards_fma32(l->fn) && !insn->ftz) || !target->float64);
+        return type == PTX_F64
+                   ? target->exact_fma64
+                   : type == PTX_F32 && (target->exact_fma32 || ct_splits_fma32(l->fn, insn) || (ct_guards_fma32(l->fn) && !insn->ftz));
     case CT_OP_FDIV:
     case CT_OP_FRCP:
         return type == PTX_F64 ? target->exact_div64 : target->exact_div32;
@@ -60,37 +60,14 @@ static bool is_long(const struct ct_lower *l)
     }
 }
 
-/* The operands, and which of them need no flushing. */
-struct operands {
-    ct_value v[OPERANDS_MAX];
-    uint32_t flushed; /* a set */
-};
-
-/* A constant is flushed before the call, so that the emitter sees if it is a zero. */
-static struct operands operands_of(struct ct_lower *l)
-{
-    const struct ct_insn *insn = l->insn;
-    const bool flushes = insn->ftz && insn->type == PTX_F32;
-    struct operands operands = {.flushed = 0};
-
-    for (uint32_t i = 0; i < insn->n_operands; i++) {
-        const ct_value x = insn->operands[i];
-        const bool is_constant = ct_constant_or_null(l->fn, x) != NULL;
-
-        operands.v[i] = is_constant ? ct_lower_operand(l, i, insn->type) : x;
-        if (flushes && (is_constant || (x.i < l->n_flushed && l->flushed[x.i])))
-            operands.flushed |= UINT32_C(1) << i;
-    }
-    return operands;
-}
-
-static bool computes(const struct ct_subroutine *subroutine, const struct ct_insn *insn, uint32_t flushed)
+static bool computes(const struct ct_subroutine *subroutine, const struct ct_insn *insn, const struct ct_subroutine_call *call)
 {
     const struct ct_insn *operation = subroutine->operation;
 
-    return operation->op == insn->op && operation->type == insn->type && operation->rounding == insn->rounding &&
-           operation->ftz == insn->ftz && operation->sat == insn->sat && operation->nan == insn->nan &&
-           operation->residual == insn->residual && subroutine->flushed == flushed;
+    return operation->op == insn->op && operation->type == insn->type && operation->type2 == insn->type2 &&
+           operation->rounding == insn->rounding && operation->ftz == insn->ftz && operation->sat == insn->sat &&
+           operation->nan == insn->nan && operation->residual == insn->residual && subroutine->flushed == call->flushed &&
+           subroutine->fn->expands_software64 == call->expands_software64;
 }
 
 static ct_value add_argument(struct ct_cursor *at, uint32_t index, enum ct_width width, bool is_flushed)
@@ -103,21 +80,22 @@ static ct_value add_argument(struct ct_cursor *at, uint32_t index, enum ct_width
 }
 
 /* The subroutine in the form that a kernel has before `lower`. */
-static struct ct_subroutine create(struct ct_lower *l, uint32_t flushed)
+static struct ct_subroutine create(struct ct_fn *caller, const struct ct_insn *insn, const struct ct_subroutine_call *call)
 {
-    struct ct_fn *kernel = l->fn, *fn = ct_fn_create(kernel->compilation, kernel->module, kernel->source, kernel->target);
-    const struct ct_insn *insn = l->insn;
+    struct ct_fn *kernel = ct_fn_kernel(caller), *fn = ct_fn_create(kernel->compilation, kernel->module, kernel->source, kernel->target);
     struct ct_cursor at = {.fn = fn, .block = ct_block_create(fn), .where = insn->where};
-    ct_value arguments[OPERANDS_MAX], result = ct_value_create(fn, ct_width_of_value(kernel, insn->results[0]));
+    ct_value arguments[OPERANDS_MAX], result = ct_value_create(fn, ct_width_of_value(caller, insn->results[0]));
     struct ct_insn *operation;
 
     fn->name =
         ct_arena_printf(&kernel->compilation->arena, "%s.%s.%" PRIu32, kernel->name, ct_op_infos[insn->op].name, kernel->subroutines.n);
-    fn->is_subroutine = true;
+    fn->kernel = kernel;
+    fn->expands_software64 = call->expands_software64;
     fn->props = CT_PROP_CALLS_INLINED | CT_PROP_SYNCHRONIZED | CT_PROP_LAID_OUT | CT_PROP_REDUCIBLE | CT_PROP_SSA | CT_PROP_SPACES;
     for (uint32_t i = 0; i < insn->n_operands; i++)
-        arguments[i] = add_argument(&at, i, ct_width_of_value(kernel, insn->operands[i]), flushed >> i & 1);
+        arguments[i] = add_argument(&at, i, ct_width_of_value(caller, insn->operands[i]), call->flushed >> i & 1);
     operation = ct_emit_insn(&at, insn->op, insn->type, 1, insn->n_operands);
+    operation->type2 = insn->type2;
     operation->rounding = insn->rounding;
     operation->ftz = insn->ftz;
     operation->sat = insn->sat;
@@ -127,35 +105,52 @@ static struct ct_subroutine create(struct ct_lower *l, uint32_t flushed)
     memcpy(operation->operands, arguments, insn->n_operands * sizeof *arguments);
     ct_emit_insn(&at, CT_OP_RESULT, PTX_NONE, 0, 1)->operands[0] = result;
     ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
-    return (struct ct_subroutine){.fn = fn, .operation = operation, .flushed = flushed};
+    return (struct ct_subroutine){.fn = fn, .operation = operation, .flushed = call->flushed};
 }
 
-/* The number of the subroutine that does what l->insn does. */
-static uint32_t find_or_create(struct ct_lower *l, uint32_t flushed)
+/* The number of the subroutine that does what the instruction does. */
+static uint32_t find_or_create(struct ct_fn *caller, const struct ct_insn *insn, const struct ct_subroutine_call *call)
 {
-    struct ct_fn *fn = l->fn;
+    struct ct_fn *kernel = ct_fn_kernel(caller);
 
-    for (uint32_t i = 0; i < fn->subroutines.n; i++)
-        if (computes(&fn->subroutines.v[i], l->insn, flushed))
+    for (uint32_t i = 0; i < kernel->subroutines.n; i++)
+        if (computes(&kernel->subroutines.v[i], insn, call))
             return i;
-    *CT_PUSH(&fn->compilation->arena, &fn->subroutines) = create(l, flushed);
-    return fn->subroutines.n - 1;
+    *CT_PUSH(&kernel->compilation->arena, &kernel->subroutines) = create(caller, insn, call);
+    return kernel->subroutines.n - 1;
 }
 
+ct_value ct_subroutine_call(struct ct_cursor *at, const struct ct_insn *insn, const struct ct_subroutine_call *call)
+{
+    struct ct_insn *made = ct_emit_insn(at, CT_OP_SUBROUTINE, PTX_NONE, 1, insn->n_operands);
+
+    made->imm = find_or_create(at->fn, insn, call);
+    memcpy(made->operands, call->operands, insn->n_operands * sizeof *made->operands);
+    return made->results[0] = ct_value_create(at->fn, ct_width_of_value(at->fn, insn->results[0]));
+}
+
+/* A constant is flushed before the call, so that the emitter sees if it is a zero. */
 ct_value ct_lower_call(struct ct_lower *l)
 {
     const struct ct_insn *insn = l->insn;
-    const struct operands operands = operands_of(l);
-    struct ct_insn *call = ct_emit_insn(&l->at, CT_OP_SUBROUTINE, PTX_NONE, 1, insn->n_operands);
+    const bool flushes = insn->ftz && insn->type == PTX_F32;
+    ct_value operands[OPERANDS_MAX];
+    struct ct_subroutine_call call = {.operands = operands};
 
-    call->imm = find_or_create(l, operands.flushed);
-    memcpy(call->operands, operands.v, insn->n_operands * sizeof *call->operands);
-    return call->results[0] = ct_value_create(l->fn, ct_width_of_value(l->fn, insn->results[0]));
+    for (uint32_t i = 0; i < insn->n_operands; i++) {
+        const ct_value x = insn->operands[i];
+        const bool is_constant = ct_constant_or_null(l->fn, x) != NULL;
+
+        operands[i] = is_constant ? ct_lower_operand(l, i, insn->type) : x;
+        if (flushes && (is_constant || (x.i < l->n_flushed && l->flushed[x.i])))
+            call.flushed |= UINT32_C(1) << i;
+    }
+    return ct_subroutine_call(&l->at, insn, &call);
 }
 
 ct_value ct_lower_by_call(struct ct_lower *l)
 {
-    if (!l->fn->target->inlines || l->fn->is_subroutine || !is_long(l))
+    if (!l->fn->target->inlines || l->fn->kernel || !is_long(l))
         return CT_NO_VALUE;
     return ct_lower_call(l);
 }

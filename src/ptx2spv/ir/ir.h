@@ -251,7 +251,8 @@ struct ct_fn {
     CT_VEC(struct ct_shared_object) shared;
     CT_VEC(struct ct_refusal) refusals;
     CT_VEC(struct ct_subroutine) subroutines; /* those that SUBROUTINE instructions call */
-    bool is_subroutine;
+    struct ct_fn *kernel;                     /* of a subroutine: the kernel that has it; NULL in a kernel */
+    bool expands_software64;                  /* a subroutine of software64, in which no other one is called for an operation on f64 */
     /* memory layout */
     uint32_t shared_bytes; /* static part of .shared */
     uint32_t dynamic_shared_offset;
@@ -288,6 +289,12 @@ struct ct_fn {
     uint32_t n_nodes, n_selectors;
     const char *last_pass;
 };
+
+/* The kernel that has fn, which may be the kernel itself. */
+static inline struct ct_fn *ct_fn_kernel(struct ct_fn *fn)
+{
+    return fn->kernel ? fn->kernel : fn;
+}
 
 /* ---- building and editing (ir.c) ---- */
 struct ct_fn *ct_fn_create(struct ct_compilation *compilation, const struct ptx_module *module, const struct ptx_function *source,

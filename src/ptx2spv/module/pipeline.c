@@ -162,7 +162,7 @@ struct job {
     const struct ptx2spv_module *module;
     const struct ptx2spv_kernel_decl *decl;
     const struct ptx_function *source;
-    const struct ptx2spv_target *target;
+    struct ptx2spv_target target;
     struct ptx2spv_kernel kernel; /* its words are in the compilation's arena */
 };
 
@@ -203,7 +203,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
 static struct ct_fn *run_all_passes(struct job *job)
 {
     struct ct_compilation *compilation = &job->compilation;
-    struct ct_fn *fn = ct_fn_create(compilation, job->module->syntax, job->source, job->target);
+    struct ct_fn *fn = ct_fn_create(compilation, job->module->syntax, job->source, &job->target);
 
     fn->param_bytes = fn->declared_param_bytes = job->decl->param_bytes;
     fn->cooperative = compilation->options.cooperative;
@@ -225,7 +225,7 @@ static enum ptx2spv_status compile(struct job *job)
     }
     if (!fn)
         return compilation->status;
-    fn->params_in_buffer |= (uint64_t)PTX2SPV_PARAMS_OFFSET + fn->param_bytes > job->target->push_constant_bytes;
+    fn->params_in_buffer |= (uint64_t)PTX2SPV_PARAMS_OFFSET + fn->param_bytes > job->target.push_constant_bytes;
     if (!check_target(fn))
         return compilation->status;
     ct_fn_compute_defs(fn);
@@ -255,6 +255,13 @@ static enum ptx2spv_status copy_out(const struct ptx2spv_kernel *kernel, struct 
     return PTX2SPV_OK;
 }
 
+/* What software64 computes is correctly rounded. */
+static void take_software64(struct ptx2spv_target *target)
+{
+    target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = 1;
+    target->refined_roots64 = target->atomic_float64_add_global = target->atomic_float64_add_shared = 0;
+}
+
 enum ptx2spv_status ptx2spv_kernel_compile(const struct ptx2spv_module *module, unsigned index, const struct ptx2spv_target *target,
                                            const struct ptx2spv_options *options, struct ptx2spv_kernel *out)
 {
@@ -268,7 +275,9 @@ enum ptx2spv_status ptx2spv_kernel_compile(const struct ptx2spv_module *module, 
     job->module = module;
     job->decl = ptx2spv_module_kernel(module, index);
     job->source = module->entries[index];
-    job->target = target;
+    job->target = *target;
+    if (!target->float64)
+        take_software64(&job->target);
     if (options)
         job->compilation.options = *options;
     job->compilation.arena.on_exhausted = job->compilation.scratch.on_exhausted = &job->compilation.exhausted;

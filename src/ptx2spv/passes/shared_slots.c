@@ -195,7 +195,7 @@ enum ct_pass_result ct_pass_shared_slots(struct ct_fn *fn)
     struct ct_insn *first = entry.before;
     struct slots slots;
 
-    if (fn->is_subroutine || !ct_fn_uses_shared(fn) || !belongs_in_memory(fn))
+    if (fn->kernel || !ct_fn_uses_shared(fn) || !belongs_in_memory(fn))
         return CT_PASS_UNCHANGED;
     fn->shared_in_memory = true;
     fn->slots_param_offset = ct_fn_add_param(fn, sizeof(struct ptx2spv_slots));

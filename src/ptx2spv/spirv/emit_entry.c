@@ -180,18 +180,19 @@ void ct_gen_result(struct ct_gen *g, const struct ct_insn *insn)
     g->open = false;
 }
 
-/* The head of the function. Arguments and result have the width of the operation. */
+/* The head of the function. Arguments and result have the widths of the operation's. */
 static void begin(struct ct_gen *g, const struct ct_insn *operation, uint32_t id)
 {
-    const uint32_t type = ct_gen_int_type(g, ct_width_bits(ct_width_of(operation->type))), n = operation->n_operands;
+    const uint32_t n = operation->n_operands;
     uint32_t types[1 + CT_SPV_MAX_PARAMETERS];
 
-    for (uint32_t i = 0; i <= n; i++)
-        types[i] = type;
-    CT_SPV_EMIT(&g->m, CT_SPV_VARIABLES, SpvOpFunction, type, id, SpvFunctionControlInlineMask,
+    types[0] = ct_gen_int_type(g, ct_gen_bits(g, operation->results[0]));
+    for (uint32_t i = 0; i < n; i++)
+        types[i + 1] = ct_gen_int_type(g, ct_gen_bits(g, operation->operands[i]));
+    CT_SPV_EMIT(&g->m, CT_SPV_VARIABLES, SpvOpFunction, types[0], id, SpvFunctionControlInlineMask,
                 ct_spv_intern(&g->m, SpvOpTypeFunction, 0, types, n + 1));
     for (uint32_t i = 0; i < n; i++)
-        g->arguments[i] = ct_spv_result(&g->m, CT_SPV_VARIABLES, SpvOpFunctionParameter, type, NULL, 0);
+        g->arguments[i] = ct_spv_result(&g->m, CT_SPV_VARIABLES, SpvOpFunctionParameter, types[i + 1], NULL, 0);
     g->label = ct_gen_label(g);
     g->open = true;
     CT_SPV_EMIT(&g->m, CT_SPV_VARIABLES, SpvOpLabel, g->label);
@@ -211,12 +212,18 @@ static void gen_function(struct ct_gen *g, const struct ct_subroutine *subroutin
     ct_spv_function_end(&g->m, &outer);
 }
 
+/* A subroutine may call others, which come before or after it. */
 void ct_gen_subroutines(struct ct_gen *g)
 {
     struct ct_fn *kernel = g->fn;
+    bool *is_done = CT_ARENA_ARRAY(&kernel->compilation->scratch, bool, kernel->subroutines.n);
 
-    for (uint32_t i = 0; i < kernel->subroutines.n && !g->failed; i++)
-        if (g->subroutines[i])
-            gen_function(g, &kernel->subroutines.v[i], g->subroutines[i]);
+    for (uint32_t i = 0; i < kernel->subroutines.n && !g->failed; i++) {
+        if (!g->subroutines[i] || is_done[i])
+            continue;
+        is_done[i] = true;
+        gen_function(g, &kernel->subroutines.v[i], g->subroutines[i]);
+        i = UINT32_MAX; /* from the first one again */
+    }
     g->fn = kernel;
 }

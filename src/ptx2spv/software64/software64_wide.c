@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "software64.h"
+
+static ct_value product32(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_emit2(at, CT_OP_MULWIDE, PTX_U32, CT_W_64, a, b);
+}
+
+/* From the products of halves. None of the sums carries out of 64 bits. */
+struct ct_wide ct_wide_product(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    ct_value a_low, a_high, b_low, b_high, lowest, middle, other;
+
+    ct_unpack2(at, a, &a_low, &a_high);
+    ct_unpack2(at, b, &b_low, &b_high);
+    lowest = product32(at, a_low, b_low);
+    middle = ct_add(at, product32(at, a_high, b_low), ct_shr_imm(at, lowest, 32));
+    other = ct_add(at, product32(at, a_low, b_high), ct_and_imm(at, middle, UINT32_MAX));
+    return (struct ct_wide){
+        .low = ct_or(at, ct_and_imm(at, lowest, UINT32_MAX), ct_shl_imm(at, other, 32)),
+        .high = ct_add(at, ct_add(at, product32(at, a_high, b_high), ct_shr_imm(at, middle, 32)), ct_shr_imm(at, other, 32)),
+    };
+}
+
+ct_value ct_upper_product(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_wide_product(at, a, b).high;
+}
+
+struct ct_wide ct_wide_select(struct ct_cursor *at, ct_value condition, struct ct_wide yes, struct ct_wide no)
+{
+    return (struct ct_wide){ct_select(at, condition, yes.low, no.low), ct_select(at, condition, yes.high, no.high)};
+}
+
+static ct_value one_if(struct ct_cursor *at, ct_value condition)
+{
+    return ct_select(at, condition, ct_const64(at, 1), ct_const64(at, 0));
+}
+
+struct ct_wide ct_wide_sum(struct ct_cursor *at, struct ct_wide a, struct ct_wide b)
+{
+    const ct_value low = ct_add(at, a.low, b.low), carry = one_if(at, ct_icmp(at, PTX_U64, PTX_LT, low, a.low));
+
+    return (struct ct_wide){low, ct_add(at, ct_add(at, a.high, b.high), carry)};
+}
+
+struct ct_wide ct_wide_difference(struct ct_cursor *at, struct ct_wide a, struct ct_wide b)
+{
+    const ct_value borrow = one_if(at, ct_icmp(at, PTX_U64, PTX_LT, a.low, b.low));
+
+    return (struct ct_wide){ct_sub(at, a.low, b.low), ct_sub(at, ct_sub(at, a.high, b.high), borrow)};
+}
+
+/* Shifts by 64 or more exchange the halves, and shift by the rest. A shift of 64 - rest is one by 1 and one by 63 - rest. */
+struct ct_wide ct_wide_shifted_left(struct ct_cursor *at, struct ct_wide x, ct_value amount)
+{
+    const ct_value rest = ct_and_imm(at, amount, 63), complement = ct_xor_imm(at, rest, 63), zero = ct_const64(at, 0);
+    const ct_value low = ct_shifted64(at, CT_OP_SHL, x.low, rest);
+    const ct_value crossing = ct_shifted64(at, CT_OP_SHR, ct_shr_imm(at, x.low, 1), complement);
+    const struct ct_wide far = {zero, low}, near = {low, ct_or(at, ct_shifted64(at, CT_OP_SHL, x.high, rest), crossing)};
+
+    return ct_wide_select(at, ct_icmp_imm(at, PTX_U32, PTX_GE, amount, 64), far, near);
+}
+
+struct ct_wide ct_wide_shifted_sticky(struct ct_cursor *at, struct ct_wide x, ct_value amount)
+{
+    const ct_value rest = ct_and_imm(at, amount, 63), complement = ct_xor_imm(at, rest, 63), zero = ct_const64(at, 0);
+    const ct_value is_far = ct_icmp_imm(at, PTX_U32, PTX_GE, amount, 64);
+    const ct_value cut = ct_select(at, is_far, x.high, x.low); /* the word that loses bits, all those of x.low beside */
+    const ct_value kept = ct_shifted64(at, CT_OP_SHR, cut, rest), back = ct_shifted64(at, CT_OP_SHL, kept, rest);
+    const ct_value lost = ct_or(at, ct_xor(at, back, cut), ct_select(at, is_far, x.low, zero));
+    const ct_value crossing = ct_shifted64(at, CT_OP_SHL, ct_shl_imm(at, x.high, 1), complement);
+    const ct_value low = ct_or(at, kept, ct_select(at, is_far, zero, crossing));
+
+    return (struct ct_wide){
+        .low = ct_sticky64(at, low, ct_not(at, ct_equals(at, lost, 0))),
+        .high = ct_select(at, is_far, zero, ct_shifted64(at, CT_OP_SHR, x.high, rest)),
+    };
+}
+
+ct_value ct_wide_count_zeros(struct ct_cursor *at, struct ct_wide x)
+{
+    const ct_value is_far = ct_equals(at, x.high, 0), zeros = ct_count_zeros64(at, ct_select(at, is_far, x.low, x.high));
+
+    return ct_select(at, is_far, ct_add_imm(at, zeros, 64), zeros);
+}
+
+ct_value ct_wide_is_zero(struct ct_cursor *at, struct ct_wide x)
+{
+    return ct_equals(at, ct_or(at, x.low, x.high), 0);
+}
