@@ -2,7 +2,7 @@
 /* The interface between lower.c, which iterates over the instructions, and the files that each handle one kind of operation (lower_*.c). */
 #ifndef PTX2SPV_LOWER_H
 #define PTX2SPV_LOWER_H
-/* Parts: lower_approximate.c, lower_convert.c, lower_divide.c, lower_divide32.c, lower_fused32.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_round.c,
+/* Parts: half.c, lower_approximate.c, lower_convert.c, lower_divide.c, lower_divide32.c, lower_fused32.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_round.c,
  * lower_subroutine.c. */
 
 #include "ptx2spv/ir/builder.h"
@@ -52,6 +52,9 @@ ct_value ct_float_flushed(struct ct_cursor *at, enum ptx_type type, ct_value x);
 ct_value ct_float_saturated(struct ct_cursor *at, enum ptx_type type, ct_value x);
 /* SPIR-V's conversion between float types, which rounds to nearest even when it narrows. */
 ct_value ct_float_resized(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, ct_value x);
+/* ---- half.c: the same between f16 and f32 by integers ---- */
+ct_value ct_half_widened(struct ct_cursor *at, ct_value x);
+ct_value ct_half_narrowed(struct ct_cursor *at, ct_value x);
 ct_value ct_float_is_nan(struct ct_cursor *at, enum ptx_type type, ct_value x);
 /* bf16, for which no target has instructions: widened to the f32 whose upper half it is; and narrowed from f32 or f64, rounded to
  * nearest even. */

@@ -91,6 +91,10 @@ ct_value ct_float_resized(struct ct_cursor *at, enum ptx_type from, enum ptx_typ
         return x;
     if (from == PTX_F32 && to == PTX_F64 && !at->fn->target->keeps_subnormals32 && at->fn->target->float64)
         return widened_exactly(at, x);
+    if (!at->fn->target->float16 && from == PTX_F16)
+        return ct_float_resized(at, PTX_F32, to, ct_half_widened(at, x));
+    if (!at->fn->target->float16 && to == PTX_F16 && from == PTX_F32)
+        return ct_half_narrowed(at, x);
     return ct_converted(at, CT_OP_FTOF, from, to, x);
 }
 
