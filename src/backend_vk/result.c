@@ -4,6 +4,8 @@
 
 #include "core/base/log.h"
 
+#include <stdatomic.h>
+
 #define CT_CHANNEL "vulkan"
 
 static const struct {
@@ -30,12 +32,23 @@ static const struct {
 #undef ROW
 };
 
+/* CUDA has no such limit, so a program cannot tell it from a lack of memory. */
+static void report_limit(void)
+{
+    static atomic_flag is_reported = ATOMIC_FLAG_INIT;
+
+    if (!atomic_flag_test_and_set(&is_reported))
+        ct_log(CT_LOG_WARN, "the driver permits no further allocation (VkPhysicalDeviceLimits.maxMemoryAllocationCount)");
+}
+
 CUresult ct_vk_result(VkResult result, const char *call)
 {
     if (result == VK_SUCCESS)
         return CUDA_SUCCESS;
     if (result == VK_TIMEOUT || result == VK_NOT_READY)
         return CUDA_ERROR_NOT_READY;
+    if (result == VK_ERROR_TOO_MANY_OBJECTS)
+        report_limit();
     for (size_t i = 0; i < sizeof results / sizeof *results; i++) {
         if (results[i].vulkan == result)
             return ct_fail(results[i].cuda, "%s: %s", call, results[i].name);
