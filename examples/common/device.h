@@ -63,6 +63,10 @@ static __device__ __forceinline__ unsigned atomicAdd(unsigned *p, unsigned v)
 {
     return __atomic_fetch_add(p, v, __ATOMIC_RELAXED);
 }
+static __device__ __forceinline__ unsigned atomicMax(unsigned *p, unsigned v)
+{
+    return __nvvm_atom_max_gen_ui(p, v);
+}
 #endif
 
 #endif
