@@ -90,11 +90,11 @@ run(1 "problem: .*line 10: .*bogus" ${CUTTLE} run --why ${WORK}/wrong)
 run(1 "problem: there is machine code for NVIDIA's GPUs only" ${CUTTLE} run --why ${WORK}/machine)
 
 # Closed libraries with machine code only: one that is known to run, and one that is not.
-foreach(name cufft cudnn)
+foreach(name cufft npp)
   run(0 "" ${CC} -shared -fPIC ${here}/stand_in.c -Wl,-soname,lib${name}.so.99 -o ${WORK}/plain.so)
   run(0 "" objcopy --add-section .nv_fatbin=${WORK}/machine.fatbin ${WORK}/plain.so ${WORK}/lib${name}.so.99)
   run(0 "" ${CC} ${here}/opens.c -Wl,--no-as-needed ${WORK}/lib${name}.so.99 -ldl -o ${WORK}/needs -Wl,-rpath,${WORK})
   set(status_cufft 0)
-  set(status_cudnn 1)
+  set(status_npp 1)
   run(${status_${name}} "0 PTX texts, 1 parts with machine code only" ${CUTTLE} run --why ${WORK}/needs)
 endforeach()
