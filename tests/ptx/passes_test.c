@@ -620,6 +620,42 @@ static void test_calls_that_double(void **state)
     assert_non_null(strstr(run.messages, "more than can be inlined"));
 }
 
+/* Functions that a call by address may reach and that are too large together are not inlined: the call traps, and a warning says why. */
+static void test_large_calls_by_address(void **state)
+{
+    enum { FUNCTIONS = 6, INSTRUCTIONS = 100000, MOST_OF_LINE = 24 };
+    const struct ptx2spv_target target = full_target();
+    char *text = malloc((size_t)FUNCTIONS * INSTRUCTIONS * MOST_OF_LINE + 8192);
+    struct run run;
+    int used;
+
+    (void)state;
+    assert_non_null(text);
+    for (int functions = 1; functions <= FUNCTIONS; functions += FUNCTIONS - 1) {
+        const bool is_large = functions == FUNCTIONS;
+
+        used = sprintf(text, "%s", HEAD);
+        for (int f = 0; f < functions; f++) {
+            used += sprintf(text + used, ".func (.param .b32 result) f%d(.param .b32 x)\n{\n%sld.param.u32 %%r1, [x];\n", f, REGS);
+            for (int i = 0; i < (is_large ? INSTRUCTIONS : 3); i++)
+                used += sprintf(text + used, "xor.b32 %%r1, %%r1, %d;\n", f);
+            used += sprintf(text + used, "st.param.b32 [result], %%r1;\nret;\n}\n");
+        }
+        used += sprintf(text + used, "%s", ENTRY REGS ARGUMENTS);
+        for (int f = 0; f < functions; f++)
+            used += sprintf(text + used, "mov.u64 %%rd2, f%d;\n", f);
+        sprintf(text + used, "%s", CALL_BY_ADDRESS("") "st.global.u32 [%rd1], %r2;\nret;\n}\n");
+        compile(text, "inline", &target, &run);
+        assert_int_equal(run.status, PTX2SPV_OK);
+        assert_int_equal(strstr(run.messages, "600018 instructions, more than the 500000 that are supported") != NULL, is_large);
+        assert_non_null(run.dump);
+        assert_null(strstr(run.dump, "call"));
+        assert_int_equal(strstr(run.dump, "xor") == NULL, is_large);
+        free(run.dump);
+    }
+    free(text);
+}
+
 /* A chain of calls that is much deeper than a recursive C function could handle. */
 static void test_deep_calls(void **state)
 {
@@ -683,6 +719,7 @@ int main(void)
         cmocka_unit_test(test_indices),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_recursion_by_address),
+        cmocka_unit_test(test_large_calls_by_address),
         cmocka_unit_test(test_target_without_float64),
         cmocka_unit_test(test_calls_that_double),
         cmocka_unit_test(test_deep_calls),

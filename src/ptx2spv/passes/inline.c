@@ -11,7 +11,9 @@
  * A call through an address becomes a switch on the address: it selects a direct call of one of the functions whose address the module
  * takes and whose parameters fit, or a trap for all other addresses. Such a switch offers more functions than will ever be called: a
  * method that calls a virtual method with the same signature appears to call itself. Therefore a cycle that goes through an address is
- * not an error at compile time: the call that would close the cycle becomes a trap, and a warning says so. */
+ * not an error at compile time: the call that would close the cycle becomes a trap, and a warning says so. So does a call of functions that are
+ * too large together to stand in the kernel: NCCL's kernels contain the collective operation that they are for, and call every other one of the
+ * library through a table (4 million instructions). */
 #include "ptx2spv/module/module.h"
 #include "ptx2spv/ir/builder.h"
 
@@ -20,6 +22,8 @@
 
 #define MAX_INSTANCES 65536u /* without a limit, calls that double at each level would grow exponentially */
 #define MAX_VALUES (1u << 24)
+/* PTX instructions of all functions that one call by address may reach. Without a limit NCCL's first kernel took 50 s to be refused. */
+#define MAX_DISPATCHED 500000u
 
 struct instance {
     const struct instance *caller; /* NULL for the kernel */
@@ -37,7 +41,7 @@ struct inliner {
     struct ct_fn *fn;
     struct ct_arena *scratch;
     uint32_t n_instances;
-    bool warned;
+    bool warned, warned_of_size;
     CT_VEC(struct pending_call) pending;
     /* The instances from the kernel to the caller of the call at hand, and the same by function: a hash table with open addressing, keyed
      * by the function's address. It is never enumerated, so its order does not matter. */
@@ -155,6 +159,7 @@ static bool is_candidate(const struct ptx_function *function, const struct ptx_f
 struct candidates { /* indexed by address number, from `first` on; NULL where a function does not fit */
     struct ptx_function **functions;
     uint32_t first, n;
+    uint64_t instructions; /* of all together, without what they call */
 };
 
 static struct candidates find_candidates(struct inliner *in, const struct ct_insn *call)
@@ -178,6 +183,8 @@ static struct candidates find_candidates(struct inliner *in, const struct ct_ins
     for (uint32_t i = 0; i < n; i++)
         if (is_candidate(all[i], call->callee))
             found.functions[all[i]->address_number - found.first] = all[i];
+    for (uint32_t i = 0; i < found.n; i++)
+        found.instructions += found.functions[i] ? found.functions[i]->n_body : 0;
     return found;
 }
 
@@ -189,6 +196,16 @@ static void trap(struct ct_fn *fn, struct ct_block *block, struct ct_location wh
     ct_emit_fault(&at, PTX2SPV_FAULT_TRAP);
     ct_emit_insn(&at, CT_OP_EXIT, PTX_NONE, 0, 0);
     ct_block_set_succs(fn, block, 0, NULL);
+}
+
+/* A trap in place of a call. */
+static void trap_call(struct ct_fn *fn, struct ct_insn *call)
+{
+    struct ct_block *block = call->block;
+
+    ct_block_split(fn, block, call);
+    trap(fn, block, call->where);
+    ct_insn_remove(call);
 }
 
 /* A block with a direct call of `callee` in place of `call`; the new call is pending like any other. */
@@ -237,6 +254,18 @@ static void dispatch_to(struct inliner *in, const struct pending_call *pending, 
     ct_block_set_succs(fn, at.block, candidates->n + 1, succs);
 }
 
+static void trap_large_call(struct inliner *in, const struct pending_call *pending, const struct candidates *candidates)
+{
+    if (!in->warned_of_size)
+        ct_note(in->fn->compilation, pending->call->where, PTX2SPV_WARNING,
+                "the functions that a call by address may reach have %" PRIu64
+                " instructions, more than the %u that are supported; a thread "
+                "that calls so traps",
+                candidates->instructions, MAX_DISPATCHED);
+    in->warned_of_size = true;
+    trap_call(in->fn, pending->call);
+}
+
 /* A switch that cannot be emitted is refused before memory is spent on the bodies of its functions. */
 static bool dispatch_call(struct inliner *in, const struct pending_call *pending)
 {
@@ -246,7 +275,10 @@ static bool dispatch_call(struct inliner *in, const struct pending_call *pending
         return ct_error(in->fn->compilation, pending->call->where, PTX2SPV_UNSUPPORTED,
                         "an indirect call with %" PRIu32 " functions to choose from is not supported: there may be at most %d",
                         candidates.n, CT_SWITCH_TARGETS_MAX - 1);
-    dispatch_to(in, pending, &candidates);
+    if (candidates.instructions > MAX_DISPATCHED)
+        trap_large_call(in, pending, &candidates);
+    else
+        dispatch_to(in, pending, &candidates);
     return true;
 }
 
@@ -254,15 +286,12 @@ static bool dispatch_call(struct inliner *in, const struct pending_call *pending
 static void trap_recursion(struct inliner *in, const struct pending_call *pending)
 {
     struct ct_insn *call = pending->call;
-    struct ct_block *block = call->block;
 
     if (!in->warned)
         ct_note(in->fn->compilation, call->where, PTX2SPV_WARNING,
                 "recursion is not supported: %s, by address; a thread that calls so traps", name_cycle(in, pending->caller, call->callee));
     in->warned = true;
-    ct_block_split(in->fn, block, call);
-    trap(in->fn, block, call->where);
-    ct_insn_remove(call);
+    trap_call(in->fn, call);
 }
 
 static bool inline_call(struct inliner *in, const struct pending_call *pending)
