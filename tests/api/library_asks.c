@@ -2,9 +2,9 @@
 /* A library with the file name of one of NVIDIA's (library_capability_test.c). */
 #include <cuda.h>
 
-__attribute__((visibility("default"))) CUresult library_asks(int *major, CUdevice device);
+__attribute__((visibility("default"))) CUresult library_asks(int *value, CUdevice_attribute attribute, CUdevice device);
 
-CUresult library_asks(int *major, CUdevice device)
+CUresult library_asks(int *value, CUdevice_attribute attribute, CUdevice device)
 {
-    return cuDeviceGetAttribute(major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+    return cuDeviceGetAttribute(value, attribute, device);
 }

@@ -6,18 +6,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-CUresult library_asks(int *major, CUdevice device); /* library_asks.c */
+CUresult library_asks(int *value, CUdevice_attribute attribute, CUdevice device); /* library_asks.c */
 
-enum { REPORTED_TO_LIBRARIES = 13 };
+enum { REPORTED_TO_LIBRARIES = 13, SHARED_OF_LIBRARIES = 227 << 10 };
 
 static int ask(void)
 {
-    int by_library = 0, by_program = 0;
+    const CUdevice_attribute major = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
+    const CUdevice_attribute shared = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+    int by_library = 0, by_program = 0, shared_by_library = 0, shared_by_program = 0;
 
-    if (cuInit(0) != CUDA_SUCCESS || library_asks(&by_library, 0) != CUDA_SUCCESS ||
-        cuDeviceGetAttribute(&by_program, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0) != CUDA_SUCCESS)
+    if (cuInit(0) != CUDA_SUCCESS || library_asks(&by_library, major, 0) != CUDA_SUCCESS ||
+        cuDeviceGetAttribute(&by_program, major, 0) != CUDA_SUCCESS || library_asks(&shared_by_library, shared, 0) != CUDA_SUCCESS ||
+        cuDeviceGetAttribute(&shared_by_program, shared, 0) != CUDA_SUCCESS)
         return 3;
-    return (by_library != REPORTED_TO_LIBRARIES) | (by_program == REPORTED_TO_LIBRARIES) << 1;
+    return (by_library != REPORTED_TO_LIBRARIES) | (by_program == REPORTED_TO_LIBRARIES) << 1 |
+           (shared_by_library != SHARED_OF_LIBRARIES) << 2 | (shared_by_program >= SHARED_OF_LIBRARIES) << 3;
 }
 
 static int ask_with(const char *check)
