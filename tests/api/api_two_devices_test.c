@@ -75,7 +75,7 @@ static void devices_are_distinct(void **state)
 {
     CUuuid uuids[2];
     CUdevice device;
-    char names[2][100];
+    char names[2][100], addresses[2][32];
     int can_access = 7;
 
     (void)state;
@@ -86,7 +86,11 @@ static void devices_are_distinct(void **state)
         assert_int_equal(device, i);
         ok(cuDeviceGetUuid(&uuids[i], i));
         ok(cuDeviceGetName(names[i], 100, i));
+        ok(cuDeviceGetPCIBusId(addresses[i], sizeof addresses[i], i));
+        ok(cuDeviceGetByPCIBusId(&device, addresses[i]));
+        assert_int_equal(device, i);
     }
+    assert_string_not_equal(addresses[0], addresses[1]);
     assert_memory_not_equal(&uuids[0], &uuids[1], sizeof uuids[0]);
     if (on_cuttle())
         assert_string_equal(names[0], names[1]);

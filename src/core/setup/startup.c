@@ -251,7 +251,9 @@ static CUresult apply_choice(struct candidates *list)
     return list->items ? CUDA_SUCCESS : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "list of devices");
 }
 
-/* A device that is listed more than once gets different UUIDs, by which programs distinguish devices. */
+/* A device that is listed more than once gets different UUIDs and PCI domains, by which programs distinguish devices: NCCL refuses ranks on devices of
+ * one address. Domains are counted from the last one down, so that no address is that of a device which exists. */
+enum { LAST_PCI_DOMAIN = 0xffff };
 static struct ct_device_info info_of(const struct candidates *list, unsigned index)
 {
     const struct candidate *item = &list->items[index];
@@ -261,6 +263,8 @@ static struct ct_device_info info_of(const struct candidates *list, unsigned ind
     for (unsigned i = 0; i < index; i++)
         before += list->items[i].info == item->info;
     info.uuid[sizeof info.uuid - 1] ^= (uint8_t)before;
+    if (before)
+        info.pci_domain = LAST_PCI_DOMAIN + 1 - before;
     return info;
 }
 
