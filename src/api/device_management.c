@@ -124,15 +124,13 @@ CUresult CUDAAPI cuDeviceTotalMem_v2(size_t *bytes, CUdevice dev)
     return r;
 }
 
-/* What depends on the library that asks. */
 static bool is_capability(CUdevice_attribute attribute)
 {
-    return attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR || attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ||
-           attribute == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
+    return attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR || attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR;
 }
 
 /* cuDeviceGetAttribute. INVALID_VALUE: the attribute does not exist. core/device/device_attributes.def defines the values;
- * core/device/library_capability.def which libraries see another compute capability, and the shared memory that blocks may have there. */
+ * core/device/library_capability.def which libraries see another compute capability, and are told of its shared memory. */
 CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
     struct ct_device *device;
@@ -141,13 +139,12 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
     if (r == CUDA_SUCCESS)
         r = ct_device_attribute(device, attrib, pi);
     if (r == CUDA_SUCCESS && is_capability(attrib)) {
-        const struct ct_compute_capability *capability = ct_library_capability(&device->info, ct_thread_caller());
-        const int number = (int)capability->number;
+        const int number = (int)ct_library_capability(&device->info, ct_thread_caller())->number;
 
-        *pi = attrib == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? (int)capability->shared_block
-              : attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR        ? number / 10
-                                                                              : number % 10;
+        *pi = attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? number / 10 : number % 10;
     }
+    if (r == CUDA_SUCCESS && attrib == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        *pi = (int)ct_library_hears_shared(&device->info, ct_thread_caller());
     return r;
 }
 

@@ -6,7 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-CUresult library_asks(int *value, CUdevice_attribute attribute, CUdevice device); /* library_asks.c */
+CUresult cublas_asks(int *value, CUdevice_attribute attribute, CUdevice device); /* library_asks.c */
+CUresult nccl_asks(int *value, CUdevice_attribute attribute, CUdevice device);
 
 enum { REPORTED_TO_LIBRARIES = 13, SHARED_OF_LIBRARIES = 227 << 10 };
 
@@ -14,14 +15,15 @@ static int ask(void)
 {
     const CUdevice_attribute major = CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR;
     const CUdevice_attribute shared = CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN;
-    int by_library = 0, by_program = 0, shared_by_library = 0, shared_by_program = 0;
+    int by_library = 0, by_program = 0, shared_by_nccl = 0, shared_by_cublas = 0, shared_by_program = 0;
 
-    if (cuInit(0) != CUDA_SUCCESS || library_asks(&by_library, major, 0) != CUDA_SUCCESS ||
-        cuDeviceGetAttribute(&by_program, major, 0) != CUDA_SUCCESS || library_asks(&shared_by_library, shared, 0) != CUDA_SUCCESS ||
-        cuDeviceGetAttribute(&shared_by_program, shared, 0) != CUDA_SUCCESS)
-        return 3;
+    if (cuInit(0) != CUDA_SUCCESS || cublas_asks(&by_library, major, 0) != CUDA_SUCCESS ||
+        cuDeviceGetAttribute(&by_program, major, 0) != CUDA_SUCCESS || nccl_asks(&shared_by_nccl, shared, 0) != CUDA_SUCCESS ||
+        cublas_asks(&shared_by_cublas, shared, 0) != CUDA_SUCCESS || cuDeviceGetAttribute(&shared_by_program, shared, 0) != CUDA_SUCCESS)
+        return 32;
     return (by_library != REPORTED_TO_LIBRARIES) | (by_program == REPORTED_TO_LIBRARIES) << 1 |
-           (shared_by_library != SHARED_OF_LIBRARIES) << 2 | (shared_by_program >= SHARED_OF_LIBRARIES) << 3;
+           (shared_by_nccl != SHARED_OF_LIBRARIES) << 2 | (shared_by_program >= SHARED_OF_LIBRARIES) << 3 |
+           (shared_by_cublas != shared_by_program) << 4;
 }
 
 static int ask_with(const char *check)

@@ -5,14 +5,16 @@
 #include "core/base/config.h"
 
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
 static const struct library {
     const char *file;
     unsigned number;
+    bool hears_shared;
 } libraries[] = {
-#define LIBRARY(file, number) {file, number},
+#define LIBRARY(file, number, hears_shared) {file, number, hears_shared},
 #include "library_capability.def"
 };
 
@@ -26,12 +28,24 @@ static const struct library *find_or_null(const char *path)
     return NULL;
 }
 
-const struct ct_compute_capability *ct_library_capability(const struct ct_device_info *info, const void *caller)
+static const struct library *library_of_or_null(const void *caller)
 {
-    const struct library *library = NULL;
     Dl_info file;
 
-    if (!*ct_config()->compute_capability && dladdr(caller, &file) && file.dli_fname)
-        library = find_or_null(file.dli_fname);
+    return !*ct_config()->compute_capability && dladdr(caller, &file) && file.dli_fname ? find_or_null(file.dli_fname) : NULL;
+}
+
+const struct ct_compute_capability *ct_library_capability(const struct ct_device_info *info, const void *caller)
+{
+    const struct library *library = library_of_or_null(caller);
+
     return library ? ct_compute_capability_find_or_null(library->number) : ct_compute_capability(info);
+}
+
+unsigned ct_library_hears_shared(const struct ct_device_info *info, const void *caller)
+{
+    const struct library *library = library_of_or_null(caller);
+
+    return library && library->hears_shared ? ct_compute_capability_find_or_null(library->number)->shared_block
+                                            : ct_compute_capability(info)->shared_block;
 }
