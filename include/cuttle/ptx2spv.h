@@ -65,6 +65,7 @@ struct ptx2spv_options {
     bool probe_matrices; /* for ptx2spv_kernel_compile: the kernel does what struct ptx2spv_matrix_probe says, whatever its text is */
     bool check;          /* for ptx2spv_kernel_compile: check the kernel's accesses to memory, see struct ptx2spv_check */
     bool check_races;    /* with check: also for races in shared memory; kernel_info.checks_races says whether that was possible */
+    bool check_written;  /* with check: also for reads of memory that was never written */
 };
 
 enum ptx2spv_dialect {
@@ -545,12 +546,17 @@ struct ptx2spv_check {
     uint64_t ranges;   /* CUDA address of the ranges that kernels may access, in ascending order; the first one has start and bytes 0 */
     uint32_t n_ranges; /* with that first one */
     uint32_t launch;   /* what reports of this launch contain */
+    uint64_t reserved;
+    uint64_t written[4]; /* all ones: the shadow of memory that counts as written */
     /* Here follows a struct ptx2spv_check_range for each whole 8 bytes of the declared parameters: the range that may be written which contains
      * this value as an address, or bytes 0. */
 };
 #define PTX2SPV_CHECK_READ_ONLY (UINT64_C(1) << 63) /* in ptx2spv_check_range.bytes: kernels may not write */
 struct ptx2spv_check_range {
     uint64_t start, bytes; /* CUDA address */
+    uint64_t
+        written; /* unless 0: each byte has another one, so many bytes further on: 0 until something is written there. With check_written */
+    uint64_t reserved;
 };
 enum ptx2spv_check_fault {
     PTX2SPV_CHECK_NONE,
@@ -559,11 +565,9 @@ enum ptx2spv_check_fault {
     PTX2SPV_CHECK_WRITE,      /* a write to a range that is read-only */
     PTX2SPV_CHECK_MASK,       /* the member mask of a warp instruction lacks the thread; `address` is the mask */
     PTX2SPV_CHECK_RACE, /* in shared memory, with the thread whose number in the block, plus 1, is `other` (or PTX2SPV_CHECK_SEVERAL) */
+    PTX2SPV_CHECK_UNWRITTEN, /* a read of bytes that nothing has written */
 };
-#define PTX2SPV_CHECK_FAULTS 5
-/* A kernel with kernel_info.checks_races has this many times as much shared memory as it would have without, whose size is rounded up to a multiple
- * of 16 bytes. */
-#define PTX2SPV_CHECK_SHADOW 5
+#define PTX2SPV_CHECK_FAULTS 6
 enum ptx2spv_check_operation { PTX2SPV_CHECK_LOAD, PTX2SPV_CHECK_STORE, PTX2SPV_CHECK_ATOMIC, PTX2SPV_CHECK_WARP };
 enum ptx2spv_check_space { PTX2SPV_CHECK_GLOBAL, PTX2SPV_CHECK_SHARED, PTX2SPV_CHECK_LOCAL, PTX2SPV_CHECK_GENERIC };
 /* The faults of one kind at one access. `count` counts them all; the other members describe the first. The kernel writes `fault` last; the host reads the
@@ -731,10 +735,15 @@ struct ptx2spv_kernel_info {
     uint8_t uses_images;      /* has the descriptors of textures */
     uint8_t shared_in_memory; /* see struct ptx2spv_slots; uses_shared is then 0 */
     uint8_t limits_grid;      /* a launch may have at most PTX2SPV_GRID_LIMIT threads in x, gridDim.x * blockDim.x */
-    uint8_t checks_races;     /* see PTX2SPV_CHECK_SHADOW */
-    uint8_t whole_warps;      /* a block of a launch must have a multiple of 32 threads */
-    uint8_t limits_objects;   /* objects to which parameters point may have at most PTX2SPV_OBJECT_LIMIT bytes */
-    uint8_t reserved[3];      /* 0 */
+    uint8_t checks_races;     /* options.check_races was possible for its shared memory */
+    uint8_t checks_written;   /* likewise options.check_written */
+    /* With either of these: it has this many times as much shared memory as it would have without, whose size is rounded up to a multiple of 16
+     * bytes. Else 0. */
+    uint8_t shared_copies;
+    uint8_t writes_unseen;  /* it may write to global memory without marking that as written (struct ptx2spv_check_range) */
+    uint8_t whole_warps;    /* a block of a launch must have a multiple of 32 threads */
+    uint8_t limits_objects; /* objects to which parameters point may have at most PTX2SPV_OBJECT_LIMIT bytes */
+    uint8_t reserved[3];    /* 0 */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */

@@ -14,7 +14,7 @@ struct arguments {
     const struct tool_arguments *parsed;
     const char *input, *output, *kernel, *dump;
     const struct ptx2spv_target *target;
-    bool list, check, races;
+    bool list, check, races, written;
 };
 
 /* Returns 0, or the exit status. */
@@ -30,6 +30,7 @@ static int take_arguments(struct arguments *out, const struct tool_arguments *pa
                               .dump = values[PTX2SPV_ARGUMENT_DUMP],
                               .check = values[PTX2SPV_ARGUMENT_CHECK] != NULL,
                               .races = values[PTX2SPV_ARGUMENT_RACES] != NULL,
+                              .written = values[PTX2SPV_ARGUMENT_WRITTEN] != NULL,
                               .target = tool_target(target),
                               .list = values[PTX2SPV_ARGUMENT_LIST]};
     return out->target ? 0 : tool_wrong_usage(parsed, "unknown target ", target);
@@ -182,7 +183,8 @@ static int run(struct arguments *arguments)
                                             .user = arguments,
                                             .dump = arguments->dump,
                                             .check = arguments->check,
-                                            .check_races = arguments->races};
+                                            .check_races = arguments->races,
+                                            .check_written = arguments->written};
     struct ptx2spv_module *module = NULL;
     enum ptx2spv_status status;
     size_t length = 0;

@@ -151,6 +151,44 @@ static void test_races(void **state)
     }
 }
 
+/* With check_written each access that may lead to a shadow has two reports, those of refused accesses and of what was not written. */
+static void test_written(void **state)
+{
+    static const struct {
+        const char *name, *body;
+        unsigned reports;
+        bool shared; /* shared memory has a shadow */
+    } cases[] = {
+        {"a load", "ld.global.u32 n,[o]; st.shared.u32 [s+4],n;", 2, false},
+        {"a store", "st.global.u32 [o],n;", 1, false},
+        {"an addition", "red.global.add.u32 [o],1;", 2, false},
+        {"an exchange", "atom.global.exch.b32 n,[o],1;", 1, false},
+        {"a vector", "ld.global.v4.u32 {m,t,n,t},[o];", 2, false},
+        {"a variable", "ld.global.u32 n,[v+8];", 0, false},
+        {"shared memory", "ld.shared.u32 n,[s+4];", 1, true},
+        {"its size", "ld.shared.u32 n,[s+4]; mov.u32 m,%total_smem_size; add.u32 n,n,m;", 0, false},
+        {"a generic store", "setp.eq.u32 p,t,0; cvta.shared.u64 a,s; @p mov.u64 a,o; st.u32 [a],n; ld.shared.u32 n,[s+4];", 1, true},
+        {"a matrix in shared memory",
+         "mov.u32 m,s; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {n},[m]; stmatrix.sync.aligned.m8n8.x1.shared.b16 [m],{n}; ld.shared.u32 "
+         "n,[s+4];",
+         0, false},
+    };
+    const struct ptx2spv_options options = {.on_diagnostic = print, .check = true, .check_written = true};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
+        struct ptx2spv_module *module = make_module(cases[i / 2].body);
+        const unsigned sites = cases[i / 2].reports ? 1 + PTX2SPV_CHECK_FAULTS * cases[i / 2].reports : 0;
+        struct ptx2spv_kernel kernel;
+
+        compile(cases[i / 2].name, module, i % 2 ? PTX2SPV_VULKAN : PTX2SPV_OPENCL, &options, &kernel);
+        if (kernel.info.checks_written != cases[i / 2].shared || kernel.info.check_sites != sites)
+            fail_msg("%s: %u, %u sites", cases[i / 2].name, kernel.info.checks_written, kernel.info.check_sites);
+        ptx2spv_kernel_finish(&kernel);
+        ptx2spv_module_destroy(module);
+    }
+}
+
 static void test_cooperative_ones(void **state)
 {
     (void)state;
@@ -227,8 +265,8 @@ static void test_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accesses), cmocka_unit_test(test_races),  cmocka_unit_test(test_cooperative_ones),
-        cmocka_unit_test(test_no_check), cmocka_unit_test(test_places),
+        cmocka_unit_test(test_accesses),         cmocka_unit_test(test_races),    cmocka_unit_test(test_written),
+        cmocka_unit_test(test_cooperative_ones), cmocka_unit_test(test_no_check), cmocka_unit_test(test_places),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,7 @@ enum ct_lock_rank {
     CT_RANK_PROGRESS,       /* progress.c: whether a compilation has ended */
     CT_RANK_COMPILE_AHEAD,  /* compile_ahead.c: the modules whose kernels are compiled ahead */
     CT_RANK_CHECK,          /* core/check: sites and reports */
+    CT_RANK_SHADOWS,        /* shadows.c */
     CT_RANK_HISTORY,        /* address_history.c */
     CT_RANK_LOG,
 };

@@ -2,9 +2,17 @@
 #include "check.h"
 
 #include "core/backing/address_history.h"
+#include "core/backing/shadows.h"
 #include "sites.h"
 
 #include <string.h>
+
+/* What a kernel writes without marking it counts as written, wherever that is. */
+void ct_check_note_launch(const struct ct_function *function)
+{
+    if (function->info.writes_unseen || !ct_function_is_checked(function))
+        ct_shadow_forget_all();
+}
 
 CUresult ct_check_block_init(struct ct_check_block *block, struct ct_function *function, const struct ptx2spv_check_range *extra,
                              size_t n_extra)
@@ -41,7 +49,7 @@ static struct ptx2spv_check_range range_of_word(const struct ct_check_block *blo
 
     memcpy(&word, params + index * sizeof word, sizeof word);
     range = ct_check_ranges_find(&block->ranges, word);
-    return range && !(range->bytes & PTX2SPV_CHECK_READ_ONLY) ? *range : (struct ptx2spv_check_range){0, 0};
+    return range && !(range->bytes & PTX2SPV_CHECK_READ_ONLY) ? *range : (struct ptx2spv_check_range){0, 0, 0, 0};
 }
 
 void ct_check_block_write(const struct ct_check_block *block, void *host, uint64_t address, unsigned char *params)
@@ -54,6 +62,7 @@ void ct_check_block_write(const struct ct_check_block *block, void *host, uint64
         .ranges = address + ranges_offset,
         .n_ranges = (uint32_t)block->ranges.n,
         .launch = (uint32_t)block->launch,
+        .written = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
     };
     for (size_t i = 0; i < n; i++)
         of_params[i] = range_of_word(block, params, i);

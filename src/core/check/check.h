@@ -15,6 +15,8 @@ struct ct_check_block {
     struct ct_check_ranges ranges;
 };
 
+/* Before the launch of a function, checked or not, is recorded. */
+void ct_check_note_launch(const struct ct_function *function);
 /* Makes it for a launch of a function whose info.check_param_offset is not 0. extra: further ranges that the kernel may access. Finish it on success.
  * OUT_OF_MEMORY. */
 CUresult ct_check_block_init(struct ct_check_block *block, struct ct_function *function, const struct ptx2spv_check_range *extra,

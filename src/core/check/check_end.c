@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "core/backing/address_history.h"
+#include "core/backing/shadows.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -63,6 +64,7 @@ void ct_check_end_context(struct ct_context *context)
         return;
     ct_check_flush(context);
     ct_check_sites_destroy_all(context);
+    ct_shadows_destroy_all(context);
     if (ct_config()->check_leaks)
         ct_history_visit_living(context->object.handle, report_leak, NULL);
 }

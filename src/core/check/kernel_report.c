@@ -28,6 +28,7 @@ static const struct {
     [PTX2SPV_CHECK_WRITE] = {"read-only", "Forbidden"},
     [PTX2SPV_CHECK_MASK] = {"mask", NULL}, /* report_mask */
     [PTX2SPV_CHECK_RACE] = {"race", "Race of a"},
+    [PTX2SPV_CHECK_UNWRITTEN] = {"unwritten", "Memory that was never written:"},
 };
 
 static bool is_window(const struct ptx2spv_check_site *site)

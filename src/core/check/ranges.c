@@ -2,6 +2,7 @@
 #include "ranges.h"
 
 #include "core/backing/address_space.h"
+#include "core/backing/shadows.h"
 #include "core/base/log.h"
 #include "core/code/module.h"
 #include "core/vmm/vmm.h"
@@ -11,7 +12,7 @@
 #define CT_CHANNEL "check"
 #define FIRST_CAPACITY 64
 
-static bool add(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes)
+static bool add_shadowed(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes, uint64_t written)
 {
     if (ranges->n == ranges->capacity) {
         const size_t capacity = ranges->capacity ? 2 * ranges->capacity : FIRST_CAPACITY;
@@ -22,8 +23,13 @@ static bool add(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes)
         ranges->items = items;
         ranges->capacity = capacity;
     }
-    ranges->items[ranges->n++] = (struct ptx2spv_check_range){start, bytes};
+    ranges->items[ranges->n++] = (struct ptx2spv_check_range){start, bytes, written, 0};
     return true;
+}
+
+static bool add(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes)
+{
+    return add_shadowed(ranges, start, bytes, 0);
 }
 
 static bool add_variables(struct ct_check_ranges *ranges, const struct ct_module *module)
@@ -90,7 +96,9 @@ static bool add_range(struct ct_check_ranges *ranges, struct ct_context *context
 
     if (range->kind == CT_RANGE_MODULE)
         return add_image(ranges, context, range);
-    return range->kind == CT_RANGE_VIRTUAL ? add_mappings(ranges, range) : add(ranges, range->start, range->size_bytes | flag);
+    if (range->kind == CT_RANGE_VIRTUAL)
+        return add_mappings(ranges, range);
+    return add_shadowed(ranges, range->start, range->size_bytes | flag, ct_shadow_distance(context, range));
 }
 
 static bool add_all(struct ct_check_ranges *ranges, struct ct_context *context)

@@ -167,6 +167,11 @@ static enum ptx2spv_status run_compiler(const struct ct_function *function, cons
     return status;
 }
 
+bool ct_function_is_checked(const struct ct_function *function)
+{
+    return ct_config()->check && strstr(function->decl->name, ct_config()->check_kernel) != NULL;
+}
+
 static CUresult translate(struct ct_function *function, const struct ptx2spv_target *target, struct ptx2spv_kernel *out)
 {
     struct ptx2spv_options options = ct_jit_compiler_options(NULL);
@@ -176,8 +181,9 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
     options.clusters = function->is_clustered;
     options.shared_form = shared_form(function);
     options.any_grid = function->is_any_grid;
-    options.check = ct_config()->check && strstr(function->decl->name, ct_config()->check_kernel) != NULL;
+    options.check = ct_function_is_checked(function);
     options.check_races = options.check && ct_config()->check_races;
+    options.check_written = options.check && ct_config()->check_written;
     status = run_compiler(function, target, &options, out);
     if (status != PTX2SPV_OK)
         return ct_fail(ct_jit_result(status), "kernel %s could not be compiled: %s", function->decl->name, ptx2spv_status_string(status));

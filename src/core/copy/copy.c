@@ -195,6 +195,18 @@ static const struct ct_copy *prepare(const struct ct_copy_command *command, stru
     return changed;
 }
 
+static void note_written(struct ct_stream *stream, const struct ct_copy *copy)
+{
+    if (!ct_config()->check_written)
+        return;
+    for (uint64_t slice = 0; slice < copy->slices; slice++)
+        for (uint64_t row = 0; row < copy->rows; row++) {
+            const struct ct_place place = ct_place_moved(&copy->dst, slice * copy->dst_slice + row * copy->dst_pitch);
+
+            ct_place_note_write(stream, &place, copy->row_bytes);
+        }
+}
+
 CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command *command)
 {
     struct ct_copy changed;
@@ -209,6 +221,7 @@ CUresult ct_copy_execute(struct ct_stream *stream, const struct ct_copy_command 
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the destination of a copy is read-only");
     ct_context_note_access(stream->context, copy->dst.owner);
     ct_context_note_access(stream->context, copy->src.owner);
+    note_written(stream, copy);
     facts = facts_of(stream, copy, command);
     plan = ct_copy_plan(&facts);
     if (plan.drains)

@@ -26,6 +26,7 @@ struct ct_place {
     bool read_only;                           /* mapped or registered as read-only */
     bool synchronous;                         /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: SYNC copies always wait */
     CUcontext owner;                          /* the memory's context */
+    uint64_t address;                         /* the CUDA address, if it is in one allocation; else 0 */
     struct ct_place_changes *changes_or_null; /* the record of copies that write there: place_changes.h */
 };
 
@@ -34,6 +35,9 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
 
 /* The location that is so many bytes further on. */
 struct ct_place ct_place_moved(const struct ct_place *place, uint64_t bytes);
+
+/* Tells shadows.h that a command of a stream writes `bytes` bytes there. */
+void ct_place_note_write(const struct ct_stream *stream, const struct ct_place *place, uint64_t bytes);
 
 /* `slices` slices of `rows` rows of `row_bytes`, from each location's offset on. The counts are at least 1. */
 struct ct_copy {

@@ -3,6 +3,7 @@
 #include "copy.h"
 
 #include "core/backing/address_uses.h"
+#include "core/backing/shadows.h"
 #include "core/base/log.h"
 #include "core/vmm/vmm.h"
 
@@ -63,8 +64,15 @@ CUresult ct_place_find(enum ct_pointer_role role, uint64_t address, uint64_t spa
         .read_only = ct_range_is_read_only(&range),
         .synchronous = range.synchronous,
         .owner = range.owner,
+        .address = address,
     };
     return CUDA_SUCCESS;
+}
+
+void ct_place_note_write(const struct ct_stream *stream, const struct ct_place *place, uint64_t bytes)
+{
+    if (place->address)
+        ct_shadow_note_write(stream->context, place->address, bytes);
 }
 
 struct ct_place ct_place_moved(const struct ct_place *place, uint64_t distance)
@@ -73,6 +81,7 @@ struct ct_place ct_place_moved(const struct ct_place *place, uint64_t distance)
 
     p.offset += distance;
     p.host = p.host ? p.host + distance : NULL;
+    p.address = p.address ? p.address + distance : 0;
     return p;
 }
 

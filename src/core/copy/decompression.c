@@ -231,6 +231,10 @@ CUresult ct_decompression_create(struct ct_stream *stream, const CUmemDecompress
     for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++) {
         *out_index = i;
         r = operation_init(stream, &operations[i], &decompression->operations[i]);
+        if (r == CUDA_SUCCESS) {
+            ct_place_note_write(stream, &decompression->operations[i].dst, decompression->operations[i].capacity);
+            ct_place_note_write(stream, &decompression->operations[i].size, sizeof(cuuint32_t));
+        }
         needs_copies = needs_copies || (r == CUDA_SUCCESS && !host_reaches(stream->context, &decompression->operations[i]));
     }
     if (r == CUDA_SUCCESS && needs_copies) {

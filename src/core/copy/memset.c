@@ -6,6 +6,7 @@
 #include "memset.h"
 
 #include "core/backing/address_uses.h"
+#include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/stream/stream_record.h"
 #include "core/stream/stream_ring.h"
@@ -191,11 +192,22 @@ CUresult ct_fill_init(struct ct_fill *out, const struct ct_fill_request *request
     return CUDA_SUCCESS;
 }
 
+static void note_written(const struct ct_stream *stream, const struct ct_fill *fill)
+{
+    for (uint64_t row = 0; row < fill->rows; row++) {
+        const struct ct_place place = ct_place_moved(&fill->place, row * fill->pitch);
+
+        ct_place_note_write(stream, &place, fill->row_bytes);
+    }
+}
+
 CUresult ct_fill_execute(struct ct_stream *stream, const struct ct_fill *fill)
 {
     if (fill->rows == 0)
         return CUDA_SUCCESS;
     ct_context_note_access(stream->context, fill->place.owner);
+    if (ct_config()->check_written)
+        note_written(stream, fill);
     if (fill->place.memory->device != stream->context->backend_device)
         return run_in_owner(stream, fill);
     return run(stream, fill);

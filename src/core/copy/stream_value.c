@@ -142,6 +142,7 @@ static CUresult write_at(struct ct_stream *stream, const struct ct_place *place,
     if (r != CUDA_SUCCESS)
         return r;
     ct_context_note_access(stream->context, place->owner);
+    ct_place_note_write(stream, place, value->bytes);
     host = host_view_or_null(stream, place);
     if (host && ct_stream_is_idle_locked(stream))
         store_for_stream(host, value);

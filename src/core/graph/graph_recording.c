@@ -119,6 +119,8 @@ static CUresult record_memory(const struct ct_recorded_node *recorded, struct ct
 
 static enum ct_recorded_kind choose(struct ct_recorded_node *out, const struct ct_node_params *params, struct ct_stream *stream)
 {
+    if (ct_config()->check_written)
+        return CT_RECORDED_NOTHING; /* what is replayed would not be marked as written (shadows.h) */
     switch (params->given.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         return takes_kernel(out, params, stream) ? CT_RECORDED_KERNEL : CT_RECORDED_NOTHING;

@@ -193,13 +193,14 @@ static CUresult place_check(struct cooperative *job, const struct ct_launch_code
 {
     const uint64_t params = job->control.address + PARAMS_OFFSET, barriers = params + round_up(code->info->param_bytes, sizeof(uint64_t));
     const struct ptx2spv_check_range extra[] = {
-        {job->control.address, PARAMS_OFFSET},
-        {params, code->info->param_bytes | PTX2SPV_CHECK_READ_ONLY},
-        {barriers, job->control.address + job->control.memory->size_bytes - barriers},
+        {.start = job->control.address, .bytes = PARAMS_OFFSET},
+        {.start = params, .bytes = code->info->param_bytes | PTX2SPV_CHECK_READ_ONLY},
+        {.start = barriers, .bytes = job->control.address + job->control.memory->size_bytes - barriers},
     };
     struct ct_check_block block;
     CUresult r;
 
+    ct_check_note_launch(code->function);
     if (!code->info->check_param_offset)
         return CUDA_SUCCESS;
     r = ct_check_block_init(&block, code->function, extra, sizeof extra / sizeof *extra);

@@ -177,6 +177,7 @@ static CUresult place_check(struct ct_stream *stream, const struct ct_launch_cod
     struct ct_ring_piece piece;
     CUresult r;
 
+    ct_check_note_launch(code->function);
     if (!code->info->check_param_offset)
         return CUDA_SUCCESS;
     r = ct_check_block_init(&block, code->function, &in_memory, params_or_null != NULL);

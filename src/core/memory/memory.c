@@ -10,6 +10,7 @@
 #include "memory_arena.h"
 
 #include "core/backing/address_uses.h"
+#include "core/backing/shadows.h"
 #include "core/base/log.h"
 #include "core/backing/memory_spares.h"
 #include "core/base/process.h"
@@ -191,6 +192,7 @@ CUresult ct_allocation_share(uint64_t address, struct ct_allocation_share *out)
 
     if (r != CUDA_SUCCESS)
         return r;
+    ct_shadow_forget(address); /* other processes may write to it */
     ct_mutex_lock(&owner->arena->lock);
     r = share_locked(owner, address, out);
     ct_mutex_unlock(&owner->arena->lock);
@@ -223,6 +225,7 @@ CUresult ct_allocation_export_dma_buf(uint64_t address, uint64_t size_bytes, int
 
     if (r != CUDA_SUCCESS)
         return r;
+    ct_shadow_forget(address); /* other devices may write to it */
     ct_mutex_lock(&owner->arena->lock);
     r = export_dma_buf_locked(owner, address, size_bytes, out_fd);
     ct_mutex_unlock(&owner->arena->lock);

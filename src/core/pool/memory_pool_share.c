@@ -7,6 +7,7 @@
  * unmapped when the last of them is freed. */
 #include "memory_pool_blocks.h"
 
+#include "core/backing/shadows.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/base/resource_limits.h"
@@ -144,6 +145,7 @@ CUresult ct_memory_pool_export_pointer(uint64_t address, CUmemPoolPtrExportData 
 
     if (r != CUDA_SUCCESS || range.kind != CT_RANGE_POOL)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory of a pool", (unsigned long long)address);
+    ct_shadow_forget(address); /* other processes may write to it */
     memset(&pointer, 0, sizeof pointer);
     pools = ct_process.devices[range.device].pools;
     ct_mutex_lock(&pools->lock);

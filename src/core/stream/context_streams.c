@@ -6,6 +6,7 @@
  * work of its own, for which streams that are created later wait. */
 #include "context_streams.h"
 
+#include "core/backing/shadows.h"
 #include "core/base/log.h"
 #include "event.h"
 #include "stream_record.h"
@@ -110,7 +111,11 @@ CUresult ct_streams_synchronize(struct ct_context *context)
 
 CUresult ct_context_synchronize(struct ct_context *context)
 {
-    return ct_context_check(context, ct_streams_synchronize(context));
+    struct ct_shadow *removed = ct_shadows_take_removed(context);
+    CUresult r = ct_streams_synchronize(context);
+
+    ct_shadows_free(context, removed);
+    return ct_context_check(context, r);
 }
 
 static void synchronize_others(const struct ct_context *except, bool cross_context_only)

@@ -293,6 +293,7 @@ static void call_wide(struct ct_build *b, const struct ct_address *address, cons
     };
     const struct ptx_operand *callee = &b->insn->operands[b->insn->n_operands - 1];
 
+    b->fn->writes_unseen = true;
     ct_build_function_call(b, callee->function, arguments, sizeof arguments / sizeof *arguments, PTX_B64, old, 2);
 }
 

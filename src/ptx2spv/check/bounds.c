@@ -42,7 +42,7 @@ ct_value ct_check_shared_size(struct ct_cursor *at)
     const ct_value all = ct_sysval(at, CT_SYS_SHARED_BYTES);
 
     at->fn->reads_shared_size = true; /* so that the host does not round the size up (block_shared.c) */
-    return at->fn->checks_races ? ct_op2(at, CT_OP_UDIV, PTX_U32, all, ct_const32(at, PTX2SPV_CHECK_SHADOW)) : all;
+    return at->fn->shared_copies ? ct_op2(at, CT_OP_UDIV, PTX_U32, all, ct_const32(at, at->fn->shared_copies)) : all;
 }
 
 ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value offset, uint32_t bytes)
@@ -100,6 +100,8 @@ static const struct ct_check_limits *param_limits(struct ct_check *check, uint64
     limits->bytes = bytes;
     limits->start = ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, start), CT_W_64);
     limits->n_places = places(at, ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, bytes), CT_W_64), bytes);
+    if (check->uses)
+        limits->written = ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, written), CT_W_64);
     return limits;
 }
 
@@ -161,6 +163,11 @@ static struct ct_verdict global_bounds(struct ct_check *check, struct ct_cursor 
                     });
     }
     return known(false);
+}
+
+ct_value ct_check_written_fast(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
+{
+    return access->root.kind == CT_ROOT_PARAM ? param_limits(check, access->root.offset, access->bytes)->written : ct_const64(at, 0);
 }
 
 struct ct_verdict ct_check_bounds(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)

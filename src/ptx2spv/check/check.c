@@ -73,7 +73,7 @@ static ct_value fault_of(struct ct_cursor *at, const struct ct_access *access, c
     return fault;
 }
 
-static uint32_t describe(const struct ct_access *access)
+uint32_t ct_check_describe(const struct ct_access *access)
 {
     static const uint8_t spaces[] = {
         [CT_SPACE_GENERIC] = PTX2SPV_CHECK_GENERIC,
@@ -89,28 +89,30 @@ static uint32_t describe(const struct ct_access *access)
     return PTX2SPV_CHECK_ACCESS(insn->where.source, access->bytes, operation, spaces[insn->space]);
 }
 
-/* What is executed if the cheap test does not let the access pass. `then` makes the access; `join` follows it. */
-static void make_slow_path(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, struct ct_block *then,
-                           struct ct_block *join)
+/* What is executed if the cheap test does not let the access pass. `then` makes the access; `join` follows it. Returns the distance to the shadow of an
+ * access that may be made, or none. */
+static ct_value make_slow_path(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, struct ct_block *then,
+                               struct ct_block *join)
 {
     struct ct_fn *fn = check->fn;
-    ct_value inside = CT_NO_VALUE, allowed;
+    struct ct_found found = {.inside = CT_NO_VALUE, .written = CT_NO_VALUE};
 
     if (!ct_check_is_window(access->insn)) {
         struct ct_block *refused = ct_block_create(fn);
 
-        ct_check_search(check, at, access, &inside, &allowed);
-        ct_ssa_branch(at, allowed, then, refused);
+        found = ct_check_search(check, at, access);
+        ct_ssa_branch(at, found.allowed, then, refused);
         at->block = refused;
     }
     ct_check_report(check, at,
                     &(struct ct_incident){
                         .where = access->insn->where,
-                        .access = describe(access),
+                        .access = ct_check_describe(access),
                         .address = access->address,
-                        .fault = fault_of(at, access, inside),
+                        .fault = fault_of(at, access, found.inside),
                     });
     ct_ssa_jump(fn, at->block, join);
+    return found.written;
 }
 
 /* The results of the access become phis at the head of `join`, whose predecessors are the block of the access and, second, the refusal. */
@@ -136,18 +138,28 @@ static void make_zeros(struct ct_cursor *at, const struct ct_insn *insn, ct_valu
         out[i] = ct_emit_const(at, ct_width_of_value(at->fn, insn->results[i]), 0);
 }
 
-/* Makes the access depend on the verdict. */
-static void guard(struct ct_check *check, const struct ct_access *access, const struct ct_verdict *fast, struct ct_cursor *at)
+/* At the head of the block that makes the access: `fast` behind the cheap test, whose edge comes first, `slow` behind the search. */
+static ct_value joined(struct ct_fn *fn, struct ct_block *then, ct_value fast, ct_value slow)
+{
+    struct ct_cursor at = {.fn = fn, .block = then, .before = then->first, .where = then->first->where};
+
+    return then->preds.n == 1 ? slow : ct_emit2(&at, CT_OP_PHI, PTX_NONE, CT_W_64, fast, slow);
+}
+
+/* Makes the access depend on the verdict. Returns the distance to the shadow of written bytes; none: in shared and local memory, and without that option. */
+static ct_value guard(struct ct_check *check, const struct ct_access *access, const struct ct_verdict *fast, struct ct_cursor *at)
 {
     struct ct_fn *fn = check->fn;
     struct ct_insn *insn = access->insn;
     ct_value *zeros = CT_ARENA_ARRAY(&fn->compilation->scratch, ct_value, insn->n_results + 1);
     struct ct_block *test = insn->block, *slow = ct_block_create(fn), *join, *then;
     struct ct_cursor in_slow = {.fn = fn, .block = slow, .where = insn->where};
-    ct_value never;
+    ct_value never, fast_written = CT_NO_VALUE, slow_written;
 
     make_zeros(at, insn, zeros);
     never = ct_emit_const(at, CT_W_PRED, 0);
+    if (check->uses && !fast->never && !ct_check_is_window(insn))
+        fast_written = ct_check_written_fast(check, at, access);
     then = ct_block_split(fn, test, insn);
     join = ct_block_split(fn, then, insn->next);
     at->before = NULL;
@@ -156,8 +168,9 @@ static void guard(struct ct_check *check, const struct ct_access *access, const 
     else
         ct_ssa_branch(at, fast->never ? never : fast->holds, then, slow);
     ct_ssa_jump(fn, then, join);
-    make_slow_path(check, &in_slow, access, then, join);
+    slow_written = make_slow_path(check, &in_slow, access, then, join);
     merge_results(fn, insn, zeros, join);
+    return slow_written.i ? joined(fn, then, fast_written, slow_written) : CT_NO_VALUE;
 }
 
 static bool is_access(const struct ct_insn *insn)
@@ -165,19 +178,35 @@ static bool is_access(const struct ct_insn *insn)
     return insn->is_checked && insn->space != CT_SPACE_PARAM && !insn->is_device;
 }
 
+/* Before the results are replaced. */
+static uint8_t *uses_of(const struct ct_check *check, const struct ct_insn *insn)
+{
+    uint8_t *uses = CT_ARENA_ARRAY(&check->fn->compilation->scratch, uint8_t, insn->n_results + 1);
+
+    for (uint32_t i = 0; check->uses && i < insn->n_results; i++)
+        uses[i] = check->uses[insn->results[i].i];
+    return uses;
+}
+
 static void examine(struct ct_check *check, struct ct_insn *insn)
 {
     struct ct_cursor at = {.fn = check->fn, .block = insn->block, .before = insn, .where = insn->where};
     struct ct_access access = {.insn = insn, .bytes = ct_check_access_bytes(insn), .writes = insn->op != CT_OP_LOAD};
+    ct_value written = CT_NO_VALUE;
     struct ct_verdict fast;
 
     insn->is_checked = false;
+    access.uses = uses_of(check, insn);
     access.address = address_of(&at, insn);
     if (!ct_check_is_window(insn))
         access.root = ct_check_root(check, insn->operands[0]);
     fast = ct_check_bounds(check, &at, &access);
     if (fast.holds.i || fast.never)
-        guard(check, &access, &fast, &at);
+        written = guard(check, &access, &fast, &at);
+    if (insn->space == CT_SPACE_SHARED)
+        written = check->shared_written;
+    if (written.i)
+        ct_check_written(check, &access, written);
 }
 
 /* The first instruction of the entry that is no phi. */
@@ -190,6 +219,23 @@ static struct ct_insn *first_of(const struct ct_block *block)
     return insn;
 }
 
+static bool has_generic_writes(const struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if ((insn->op == CT_OP_STORE || insn->op == CT_OP_ATOM) && insn->space == CT_SPACE_GENERIC)
+                return true;
+    return false;
+}
+
+static void begin_written(struct ct_check *check)
+{
+    check->uses = ct_check_find_uses(check->fn);
+    if (check->fn->checks_written && !has_generic_writes(check->fn))
+        check->shared_written = ct_bits2(&check->entry, CT_OP_MUL, ct_check_shared_size(&check->entry),
+                                         ct_const32(&check->entry, (uint32_t)check->fn->shared_copies - 1));
+}
+
 enum ct_pass_result ct_pass_check(struct ct_fn *fn)
 {
     struct ct_check check = {.fn = fn};
@@ -198,6 +244,8 @@ enum ct_pass_result ct_pass_check(struct ct_fn *fn)
     if (!fn->compilation->options.check || fn->kernel)
         return CT_PASS_UNCHANGED;
     ct_check_begin(&check, first_of(fn->blocks.v[0]));
+    if (fn->compilation->options.check_written)
+        begin_written(&check);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (is_access(insn))

@@ -2,7 +2,7 @@
 /* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
 #ifndef PTX2SPV_CHECK_H
 #define PTX2SPV_CHECK_H
-/* Parts: bounds.c, masks.c, races.c, roots.c, search.c, sites.c. */
+/* Parts: bounds.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, written.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -25,6 +25,7 @@ struct ct_check_limits {
     uint64_t offset; /* of the parameter */
     uint32_t bytes;  /* of the accesses */
     ct_value start, n_places;
+    ct_value written; /* with check_written: as in struct ptx2spv_check_range */
 };
 
 struct ct_check {
@@ -32,7 +33,12 @@ struct ct_check {
     struct ct_cursor entry; /* where code goes that is executed once */
     ct_value control;       /* the address of struct ptx2spv_check, or none yet */
     CT_VEC(struct ct_check_limits) limits;
+    const uint8_t *uses;     /* with check_written: enum ct_check_use of each value that the program has */
+    ct_value shared_written; /* the distance from shared memory to its shadow of written bytes; none: there is no such shadow */
 };
+
+/* What becomes of a value. */
+enum ct_check_use { CT_USE_NONE, CT_USE_COPIED, CT_USE_COMPUTED };
 
 /* An access that is being examined. */
 struct ct_access {
@@ -41,6 +47,7 @@ struct ct_access {
     ct_value address; /* with insn->offset: 64 bits, in SHARED and LOCAL 32 bits */
     struct ct_root root;
     bool writes;
+    uint8_t *uses; /* enum ct_check_use of its results */
 };
 /* Whether there is one range for all accesses of a thread to that space, so that the cheap test is the only one. */
 static inline bool ct_check_is_window(const struct ct_insn *access)
@@ -73,10 +80,29 @@ ct_value ct_check_shared_size(struct ct_cursor *at);
 ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value offset, uint32_t bytes);
 ct_value ct_check_is_aligned(struct ct_cursor *at, const struct ct_access *access);
 
-/* search.c: looks the address up in the ranges. `at` continues behind it. *out_inside: it is within a range; *out_allowed: moreover it may be accessed
- * like that. */
-void ct_check_search(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value *out_inside,
-                     ct_value *out_allowed);
+/* The distance to the shadow of written bytes, for accesses that the cheap test lets pass. */
+ct_value ct_check_written_fast(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access);
+
+/* search.c: looks the address up in the ranges. `at` continues behind it. */
+struct ct_found {
+    ct_value inside;  /* it is within a range */
+    ct_value allowed; /* moreover it may be accessed like that */
+    ct_value written; /* with check_written: the distance to the shadow, 0 in shared and local memory */
+};
+struct ct_found ct_check_search(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access);
+
+/* written.c */
+/* The uses of all values, in scratch memory. */
+const uint8_t *ct_check_find_uses(const struct ct_fn *fn);
+/* Tests and marks the bytes of an access that is allowed, before it. distance: from an address to that of its shadow. */
+void ct_check_written(struct ct_check *check, const struct ct_access *access, ct_value distance);
+uint32_t ct_check_describe(const struct ct_access *access); /* PTX2SPV_CHECK_ACCESS */
+
+/* shared_shadow.c: whether the program may write to shared memory without an access that is examined. */
+bool ct_check_shared_is_unseen(const struct ct_fn *fn);
+/* races.c: whether the accesses to shared memory can be examined, and the examination. entry: code that is executed once, before all of them. */
+bool ct_races_are_possible(const struct ct_fn *fn);
+void ct_races_examine(struct ct_check *check, struct ct_cursor *entry);
 
 /* sites.c */
 struct ct_incident {

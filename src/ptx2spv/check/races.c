@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_races: finds accesses to the same bytes of shared memory by two threads, at least one of which writes, without a barrier between them.
- * In:  register form, laid out.   Out: the same; with options.check_races there is a test before each weak load and store of the program.
+/* Finds accesses to the same bytes of shared memory by two threads, at least one of which writes, without a barrier between them. With
+ * options.check_races there is a test before each weak load and store of the program.
  *
- * Shared memory is five times as large as the program asked for (PTX2SPV_CHECK_SHADOW): behind it, each of its 32-bit words has a shadow of four words.
+ * Behind shared memory each of its 32-bit words has a shadow of four words (shared_shadow.c):
  *     the epoch and the mark of the last write, the epoch and the mark of the last read
  * An epoch is the number of barriers that the thread has passed, plus 1. A mark has the number of the thread plus 1 (or SEVERAL: threads of several
  * warps have read in this epoch), a set of bytes, and the number of warp instructions that the thread has executed: threads of one warp are ordered by
@@ -12,7 +12,7 @@
  * Tests are not atomic, and only the last accesses are known, so not every race is found. Threads that order their accesses by other means than
  * barriers and warp instructions appear to race. So kernels are left alone that synchronize by locks or flags in shared memory (compare-and-swap,
  * exchanges, strong accesses, mbarriers), or by barriers of some threads; those that wait for global memory are not recognized. Also left alone are
- * kernels that read the size of shared memory, generic accesses, atomic operations, and clusters. This comes before `collective`, which replaces barriers. */
+ * generic accesses and atomic operations. */
 #include "check.h"
 
 #include "ptx2spv/sync/sync.h"
@@ -22,7 +22,7 @@ enum { SEVERAL = (1 << THREAD_BITS) - 1, ALL_BYTES = (1 << BYTES_BITS) - 1 };
 enum { WRITE_EPOCH = 0, WRITE_MARK = 4, READ_EPOCH = 8, READ_MARK = 12, SHADOW_SHIFT = 2 /* 16 bytes for 4 */ };
 
 struct races {
-    struct ct_check check;
+    struct ct_check *check;
     struct {
         ct_value epoch, steps; /* assigned at each barrier and warp instruction */
         ct_value thread;       /* its number plus 1 */
@@ -49,20 +49,13 @@ static bool synchronizes_otherwise(const struct ct_insn *insn)
     return (insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE) && insn->space == CT_SPACE_SHARED && insn->semantics > PTX_WEAK;
 }
 
-static bool reads_size(const struct ct_insn *insn)
-{
-    return insn->op == CT_OP_SYSVAL && (insn->sreg == CT_SYS_SHARED_BYTES || insn->sreg == CT_SYS_DYNAMIC_SHARED_BYTES);
-}
-
-static bool is_suitable(const struct ct_fn *fn)
+bool ct_races_are_possible(const struct ct_fn *fn)
 {
     bool found = false;
 
-    if (!fn->compilation->options.check_races || fn->clusters)
-        return false;
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
-            if (synchronizes_otherwise(insn) || reads_size(insn))
+            if (synchronizes_otherwise(insn))
                 return false;
             found |= is_shared_access(insn);
         }
@@ -81,58 +74,14 @@ static void store_shared(struct ct_cursor *at, ct_value address, uint32_t offset
     ct_exchange_store(at, ct_add_imm(at, address, offset), value);
 }
 
-static void emit_barrier(struct ct_cursor *at)
+static void begin(struct races *races, struct ct_cursor *at)
 {
-    const ct_value number = ct_const32(at, 0);
-    struct ct_insn *insn = ct_emit_insn(at, CT_OP_BARRIER, PTX_PRED, 0, 1);
-
-    insn->mode = PTX_MODE_SYNC;
-    insn->aligned = true;
-    insn->operands[0] = number;
-    at->fn->uses_barrier = true;
-}
-
-/* The threads of the block clear the shadow together. */
-static void clear_shadow(struct ct_cursor *at, struct races *races)
-{
-    struct ct_block *head = ct_block_create(at->fn), *body = ct_block_create(at->fn), *done = ct_block_create(at->fn);
-    const ct_value end = ct_sysval(at, CT_SYS_SHARED_BYTES), place = ct_value_create(at->fn, CT_W_32);
-    const ct_value step = ct_shl_imm(at, ct_sysval(at, CT_SYS_BLOCK_THREADS), 2);
-
-    ct_assign(at, place, ct_add(at, races->registers.shadow, ct_shl_imm(at, ct_sysval(at, CT_SYS_TID_LINEAR), 2)));
-    ct_cursor_jump(at, head);
-    ct_cursor_enter(at, head);
-    ct_cursor_branch(at, ct_icmp(at, PTX_U32, PTX_LT, place, end), body, done);
-    ct_cursor_enter(at, body);
-    store_shared(at, place, 0, ct_const32(at, 0));
-    ct_assign(at, place, ct_add(at, place, step));
-    ct_cursor_jump(at, head);
-    ct_cursor_enter(at, done);
-    emit_barrier(at);
-}
-
-static void begin(struct races *races)
-{
-    struct ct_fn *fn = races->check.fn;
-    struct ct_block *entry, *rest;
-    struct ct_insn *first;
-    struct ct_cursor at = {.fn = fn, .where = fn->source->where};
-
-    ct_fn_compute_preds(fn);
-    ct_fn_detach_entry(fn);
-    entry = fn->blocks.v[0];
-    first = entry->first;
-    ct_check_begin(&races->check, first);
-    rest = ct_block_split(fn, entry, first);
-    ct_cursor_enter(&at, entry);
-    races->registers.epoch = ct_value_create(fn, CT_W_32);
-    races->registers.steps = ct_value_create(fn, CT_W_32);
-    ct_assign(&at, races->registers.epoch, ct_const32(&at, 1));
-    ct_assign(&at, races->registers.steps, ct_const32(&at, 0));
-    races->registers.thread = ct_add_imm(&at, ct_sysval(&at, CT_SYS_TID_LINEAR), 1);
-    races->registers.shadow = ct_check_shared_size(&at);
-    clear_shadow(&at, races);
-    ct_cursor_jump(&at, rest);
+    races->registers.epoch = ct_value_create(at->fn, CT_W_32);
+    races->registers.steps = ct_value_create(at->fn, CT_W_32);
+    ct_assign(at, races->registers.epoch, ct_const32(at, 1));
+    ct_assign(at, races->registers.steps, ct_const32(at, 0));
+    races->registers.thread = ct_add_imm(at, ct_sysval(at, CT_SYS_TID_LINEAR), 1);
+    races->registers.shadow = ct_check_shared_size(at);
 }
 
 /* ---- conflicts ---- */
@@ -200,7 +149,7 @@ static void report(struct races *races, struct ct_cursor *at, const struct ct_in
 {
     const bool writes = insn->op == CT_OP_STORE;
 
-    ct_check_report(&races->check, at,
+    ct_check_report(races->check, at,
                     &(struct ct_incident){
                         .where = insn->where,
                         .access = PTX2SPV_CHECK_ACCESS(insn->where.source, ct_check_access_bytes(insn),
@@ -247,7 +196,7 @@ static void examine_word(struct races *races, struct ct_cursor *at, const struct
 /* An access outside of the program's memory, or a misaligned one, is left to `check`. */
 static void examine(struct races *races, struct ct_insn *insn)
 {
-    struct ct_fn *fn = races->check.fn;
+    struct ct_fn *fn = races->check->fn;
     const uint32_t bytes = ct_check_access_bytes(insn);
     struct ct_cursor at = {.fn = fn, .block = insn->block, .before = insn, .where = insn->where};
     const ct_value address = ct_add_imm(&at, insn->operands[0], (uint32_t)insn->offset);
@@ -267,7 +216,7 @@ static void examine(struct races *races, struct ct_insn *insn)
 static void count(struct races *races, struct ct_insn *insn)
 {
     const ct_value number = insn->op == CT_OP_BARRIER ? races->registers.epoch : races->registers.steps;
-    struct ct_cursor at = {.fn = races->check.fn, .block = insn->block, .before = insn->next, .where = insn->where};
+    struct ct_cursor at = {.fn = races->check->fn, .block = insn->block, .before = insn->next, .where = insn->where};
 
     ct_assign(&at, number, ct_add_imm(&at, number, 1));
 }
@@ -277,24 +226,20 @@ static bool orders_threads(const struct ct_insn *insn)
     return ct_is_sync(insn->op) && insn->op != CT_OP_ACTIVEMASK;
 }
 
-enum ct_pass_result ct_pass_check_races(struct ct_fn *fn)
+void ct_races_examine(struct ct_check *check, struct ct_cursor *entry)
 {
-    struct races races = {.check = {.fn = fn}};
+    struct ct_fn *fn = check->fn;
+    struct races races = {.check = check};
     CT_VEC(struct ct_insn *) points = {0};
 
-    if (!is_suitable(fn))
-        return CT_PASS_UNCHANGED;
-    fn->checks_races = true;
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (is_shared_access(insn) || orders_threads(insn))
                 *CT_PUSH(&fn->compilation->scratch, &points) = insn;
-    begin(&races);
+    begin(&races, entry);
     for (uint32_t i = points.n; i-- > 0;)
         if (orders_threads(points.v[i]))
             count(&races, points.v[i]);
         else
             examine(&races, points.v[i]);
-    ct_fn_compute_preds(fn);
-    return CT_PASS_CHANGED;
 }

@@ -22,8 +22,8 @@ static void set_second(struct ct_fn *fn, ct_value phi, ct_value second)
 
 static ct_value range_at(struct ct_cursor *at, ct_value ranges, ct_value index)
 {
-    _Static_assert(sizeof(struct ptx2spv_check_range) == 16, "the shift below");
-    return ct_add(at, ranges, ct_zext64(at, ct_shl_imm(at, index, 4)));
+    _Static_assert(sizeof(struct ptx2spv_check_range) == 32, "the shift below");
+    return ct_add(at, ranges, ct_zext64(at, ct_shl_imm(at, index, 5)));
 }
 
 /* The address of the last range that begins at or before the address. `at` continues behind the loop. */
@@ -52,8 +52,7 @@ static ct_value find(struct ct_cursor *at, ct_value control, ct_value address)
     return range_at(at, ranges, ct_add_imm(at, low, UINT32_MAX));
 }
 
-static void search_global(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value *out_inside,
-                          ct_value *out_allowed)
+static struct ct_found search_global(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
 {
     const ct_value control = ct_check_control(check);
     const ct_value range = find(at, control, access->address);
@@ -61,15 +60,21 @@ static void search_global(struct ct_check *check, struct ct_cursor *at, const st
     const ct_value bytes = ct_check_load(at, range, offsetof(struct ptx2spv_check_range, bytes), CT_W_64);
     const ct_value size = ct_and_imm(at, bytes, ~PTX2SPV_CHECK_READ_ONLY), distance = ct_sub(at, access->address, start);
     const ct_value end = ct_add_imm(at, distance, access->bytes);
+    struct ct_found found;
 
-    *out_inside = ct_and(at, ct_icmp(at, PTX_U64, PTX_LT, distance, size), ct_icmp(at, PTX_U64, PTX_LE, end, size));
-    *out_allowed = *out_inside;
+    found.inside = ct_and(at, ct_icmp(at, PTX_U64, PTX_LT, distance, size), ct_icmp(at, PTX_U64, PTX_LE, end, size));
+    found.allowed = found.inside;
     if (access->writes)
-        *out_allowed = ct_and(at, *out_allowed, ct_icmp(at, PTX_U64, PTX_EQ, bytes, size));
+        found.allowed = ct_and(at, found.allowed, ct_icmp(at, PTX_U64, PTX_EQ, bytes, size));
+    found.written = CT_NO_VALUE;
+    if (check->uses)
+        found.written = ct_select(at, found.inside, ct_check_load(at, range, offsetof(struct ptx2spv_check_range, written), CT_W_64),
+                                  ct_const64(at, 0));
+    return found;
 }
 
 /* A generic address may be one of shared or local memory, which no range contains. */
-static void add_windows(struct ct_cursor *at, const struct ct_access *access, ct_value *inside, ct_value *allowed)
+static void add_windows(struct ct_cursor *at, const struct ct_access *access, struct ct_found *found)
 {
     static const struct {
         enum ct_space space;
@@ -82,17 +87,18 @@ static void add_windows(struct ct_cursor *at, const struct ct_access *access, ct
 
         if (windows[i].space == CT_SPACE_LOCAL || (!at->fn->clusters && ct_fn_uses_shared(at->fn)))
             fits = ct_and(at, fits, ct_check_is_within(at, windows[i].space, offset, access->bytes));
-        *inside = ct_or(at, *inside, fits);
-        *allowed = ct_or(at, *allowed, fits);
+        found->inside = ct_or(at, found->inside, fits);
+        found->allowed = ct_or(at, found->allowed, fits);
     }
 }
 
-void ct_check_search(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value *out_inside,
-                     ct_value *out_allowed)
+struct ct_found ct_check_search(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
 {
-    search_global(check, at, access, out_inside, out_allowed);
+    struct ct_found found = search_global(check, at, access);
+
     if (access->insn->space == CT_SPACE_GENERIC)
-        add_windows(at, access, out_inside, out_allowed);
+        add_windows(at, access, &found);
     if (access->bytes > 1)
-        *out_allowed = ct_and(at, *out_allowed, ct_check_is_aligned(at, access));
+        found.allowed = ct_and(at, found.allowed, ct_check_is_aligned(at, access));
+    return found;
 }

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A shadow is made when it is needed first, by a launch or a write. An allocation is known by its start and its id, so that a new one at the same address
+ * gets another shadow. The shadows of allocations that are gone are found when a shadow is made; kernels that were launched before may still use them.
+ *
+ * The host writes to shadows while kernels run: where the device's memory cannot be accessed by the host, they are in host memory. */
+#include "shadows.h"
+
+#include "core/base/config.h"
+#include "core/base/log.h"
+#include "memory_backing.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CT_CHANNEL "check"
+#define BUCKETS 1024u
+#define ALIGN 256
+
+struct ct_shadow {
+    struct ct_shadow *next;
+    uint64_t start, size_bytes; /* of the allocation */
+    unsigned long long id;      /* its id */
+    struct ct_context *context; /* borrowed: it destroys its shadows */
+    bool is_forgotten;          /* everything counts as written */
+    struct ct_backing memory;   /* zeroed: there is none */
+};
+
+static struct {
+    struct ct_mutex lock; /* guards everything below */
+    struct ct_shadow *living[BUCKETS];
+    struct ct_shadow *removed;
+} shadows = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_SHADOWS)};
+
+static bool is_on(void)
+{
+    return ct_config()->check && ct_config()->check_written;
+}
+
+static struct ct_shadow **bucket_of(uint64_t start)
+{
+    return &shadows.living[start * 0x9e3779b97f4a7c15u >> 54];
+}
+
+static bool may_have_shadow(const struct ct_range *range)
+{
+    return range->kind == CT_RANGE_POOL || (range->kind == CT_RANGE_DEVICE && !range->imported);
+}
+
+/* ---- allocations that are gone ---- */
+
+static bool is_gone(const struct ct_shadow *shadow)
+{
+    struct ct_range range;
+
+    return ct_address_find(shadow->start, 0, &range) != CUDA_SUCCESS || range.start != shadow->start || range.id != shadow->id;
+}
+
+static void remove_gone_locked(void)
+{
+    for (unsigned b = 0; b < BUCKETS; b++)
+        for (struct ct_shadow **at = &shadows.living[b], *shadow; (shadow = *at) != NULL;) {
+            if (!is_gone(shadow)) {
+                at = &shadow->next;
+                continue;
+            }
+            *at = shadow->next;
+            shadow->next = shadows.removed;
+            shadows.removed = shadow;
+        }
+}
+
+static struct ct_shadow *take_of(struct ct_shadow **at, const struct ct_context *context)
+{
+    struct ct_shadow *taken = NULL, *shadow;
+
+    while ((shadow = *at) != NULL) {
+        if (shadow->context != context) {
+            at = &shadow->next;
+            continue;
+        }
+        *at = shadow->next;
+        shadow->next = taken;
+        taken = shadow;
+    }
+    return taken;
+}
+
+struct ct_shadow *ct_shadows_take_removed(struct ct_context *context)
+{
+    struct ct_shadow *taken;
+
+    if (!is_on())
+        return NULL;
+    ct_mutex_lock(&shadows.lock);
+    taken = take_of(&shadows.removed, context);
+    ct_mutex_unlock(&shadows.lock);
+    return taken;
+}
+
+void ct_shadows_free(struct ct_context *context, struct ct_shadow *list)
+{
+    struct ct_shadow *shadow;
+
+    while ((shadow = list) != NULL) {
+        list = shadow->next;
+        ct_backing_destroy(context, &shadow->memory);
+        free(shadow);
+    }
+}
+
+void ct_shadows_destroy_all(struct ct_context *context)
+{
+    struct ct_shadow *taken;
+
+    ct_shadows_free(context, ct_shadows_take_removed(context));
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        ct_mutex_lock(&shadows.lock);
+        taken = take_of(&shadows.living[b], context);
+        ct_mutex_unlock(&shadows.lock);
+        ct_shadows_free(context, taken);
+    }
+}
+
+/* ---- creation ---- */
+
+static struct ct_shadow *find_locked_or_null(const struct ct_range *range)
+{
+    struct ct_shadow *shadow = *bucket_of(range->start);
+
+    while (shadow && (shadow->start != range->start || shadow->id != range->id))
+        shadow = shadow->next;
+    return shadow;
+}
+
+static bool make_memory(struct ct_context *context, struct ct_shadow *shadow)
+{
+    CUresult r = ct_backing_create_device(context, shadow->size_bytes, ALIGN, &shadow->memory);
+
+    if (r == CUDA_SUCCESS && !shadow->memory.host) {
+        ct_backing_destroy(context, &shadow->memory);
+        shadow->memory = (struct ct_backing){0};
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    if (r != CUDA_SUCCESS)
+        r = ct_backing_create_host(context, shadow->size_bytes, CT_MEMORY_HOST, &shadow->memory);
+    if (r != CUDA_SUCCESS)
+        return false;
+    memset(shadow->memory.host, 0, shadow->size_bytes);
+    return true;
+}
+
+/* A new shadow, which is in no list. context_or_null NULL: forgotten. NULL: out of memory. */
+static struct ct_shadow *make_or_null(struct ct_context *context_or_null, const struct ct_range *range)
+{
+    struct ct_shadow *shadow = calloc(1, sizeof *shadow);
+
+    if (!shadow)
+        return NULL;
+    *shadow = (struct ct_shadow){.start = range->start,
+                                 .size_bytes = range->size_bytes,
+                                 .id = range->id,
+                                 .context = range->context,
+                                 .is_forgotten = !context_or_null};
+    if (context_or_null && !make_memory(context_or_null, shadow)) {
+        ct_log(CT_LOG_INFO, "no memory for the shadow of %llu bytes: reads of what was never written are not found there",
+               (unsigned long long)range->size_bytes);
+        shadow->is_forgotten = true;
+    }
+    return shadow;
+}
+
+/* Adds a new shadow, unless another thread has been faster; then it is destroyed. */
+static struct ct_shadow *add(const struct ct_range *range, struct ct_shadow *made)
+{
+    struct ct_shadow *shadow;
+
+    ct_mutex_lock(&shadows.lock);
+    shadow = find_locked_or_null(range);
+    if (!shadow) {
+        remove_gone_locked();
+        made->next = *bucket_of(range->start);
+        *bucket_of(range->start) = made;
+    }
+    ct_mutex_unlock(&shadows.lock);
+    if (!shadow)
+        return made;
+    made->next = NULL;
+    ct_shadows_free(range->context, made);
+    return shadow;
+}
+
+/* That of a range of a context which is in use; NULL: out of memory. */
+static struct ct_shadow *shadow_of_or_null(struct ct_context *context_or_null, const struct ct_range *range)
+{
+    struct ct_shadow *shadow;
+
+    ct_mutex_lock(&shadows.lock);
+    shadow = find_locked_or_null(range);
+    ct_mutex_unlock(&shadows.lock);
+    if (!shadow && (shadow = make_or_null(context_or_null, range)) != NULL)
+        shadow = add(range, shadow);
+    return shadow;
+}
+
+/* ---- uses ---- */
+
+static void forget(const struct ct_range *range)
+{
+    struct ct_shadow *shadow = shadow_of_or_null(NULL, range);
+
+    if (!shadow)
+        return;
+    ct_mutex_lock(&shadows.lock);
+    shadow->is_forgotten = true;
+    ct_mutex_unlock(&shadows.lock);
+}
+
+/* The shadow that a context may use. The range lives, so its shadow does. */
+static struct ct_shadow *usable_or_null(struct ct_context *context, const struct ct_range *range)
+{
+    struct ct_shadow *shadow;
+    bool is_usable;
+
+    if (range->owner != context->object.handle) {
+        forget(range);
+        return NULL;
+    }
+    shadow = shadow_of_or_null(context, range);
+    if (!shadow)
+        return NULL;
+    ct_mutex_lock(&shadows.lock);
+    is_usable = !shadow->is_forgotten;
+    ct_mutex_unlock(&shadows.lock);
+    return is_usable ? shadow : NULL;
+}
+
+uint64_t ct_shadow_distance(struct ct_context *context, const struct ct_range *range)
+{
+    const struct ct_shadow *shadow;
+
+    if (!is_on() || !may_have_shadow(range))
+        return 0;
+    shadow = usable_or_null(context, range);
+    return shadow ? shadow->memory.address - shadow->start : 0;
+}
+
+void ct_shadow_note_write(struct ct_context *context, uint64_t address, uint64_t size_bytes)
+{
+    const struct ct_shadow *shadow;
+    struct ct_range range;
+
+    if (!is_on() || !address || !size_bytes || ct_address_find(address, size_bytes, &range) != CUDA_SUCCESS || !may_have_shadow(&range))
+        return;
+    shadow = usable_or_null(context, &range);
+    if (shadow)
+        memset((char *)shadow->memory.host + (address - range.start), 0xff, size_bytes);
+}
+
+void ct_shadow_forget(uint64_t address)
+{
+    struct ct_range range;
+
+    if (is_on() && ct_address_find(address, 0, &range) == CUDA_SUCCESS && may_have_shadow(&range))
+        forget(&range);
+}
+
+void ct_shadow_forget_all(void)
+{
+    struct ct_range range;
+
+    if (!is_on())
+        return;
+    for (uint64_t at = 0; at < UINT64_MAX && ct_address_find_any(at, UINT64_MAX - at, &range); at = range.start + range.size_bytes)
+        if (may_have_shadow(&range))
+            forget(&range);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shadows of device memory, for `cuttle check --initcheck`: a byte for each byte of an allocation, 0 until something is written there. Checked kernels
+ * read and write them (struct ptx2spv_check_range.written); for everything else that writes to device memory the host marks the bytes when it enqueues
+ * the command. Without the option nothing here does anything.
+ *
+ * Only memory of cuMemAlloc and cuMemAllocAsync (and their relatives) has a shadow, and only as long as nothing writes to it that is not seen here:
+ * other processes, other APIs, kernels that are not checked, and kernels of other contexts. */
+#ifndef CT_CORE_SHADOWS_H
+#define CT_CORE_SHADOWS_H
+
+#include "address_space.h"
+
+/* The distance from an address in the range to that of its byte in the shadow, for a kernel of a context; 0: there is no shadow. It stays valid until
+ * the context has been idle after the range was removed. */
+uint64_t ct_shadow_distance(struct ct_context *context, const struct ct_range *range);
+/* A command of a context that is being enqueued writes to [address, address + size_bytes). */
+void ct_shadow_note_write(struct ct_context *context, uint64_t address, uint64_t size_bytes);
+/* The allocation with that byte counts as written from now on, as does every one that there is. */
+void ct_shadow_forget(uint64_t address);
+void ct_shadow_forget_all(void);
+
+/* Shadows of memory that is gone: taken before the wait for all work of the context, and freed after it. */
+struct ct_shadow;
+struct ct_shadow *ct_shadows_take_removed(struct ct_context *context);
+void ct_shadows_free(struct ct_context *context, struct ct_shadow *list);
+/* All shadows of a context, whose kernels are complete. */
+void ct_shadows_destroy_all(struct ct_context *context);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads of memory that nothing has written (options.check_written). In SSA form.
+ *
+ * Each byte of device memory has another one that is 0 until something is written there (struct ptx2spv_check_range.written), and so has shared memory
+ * (shared_shadow.c). Before an access that is allowed:
+ *
+ *     place = distance ? address + distance : struct ptx2spv_check.written          bytes of ones for memory without a shadow
+ *     load:     if (the load's bytes at `place` are 0) report                       see is_unwritten
+ *     store:    store ones to `place`, as many as the store writes
+ *     atomic:   both
+ *
+ * The shadow is accessed by weak accesses of the same width, before the program's own, so a thread that has the right to see the value that another one
+ * stored sees the ones, too. */
+#include "check.h"
+
+#include <string.h>
+
+/* ---- what becomes of the values that loads give ---- */
+
+static bool is_copy(const struct ct_insn *insn, uint32_t operand)
+{
+    return (insn->op == CT_OP_STORE && operand > 0) || insn->op == CT_OP_COPY || insn->op == CT_OP_PHI;
+}
+
+const uint8_t *ct_check_find_uses(const struct ct_fn *fn)
+{
+    uint8_t *uses = CT_ARENA_ARRAY(&fn->compilation->scratch, uint8_t, fn->values.n);
+
+    memset(uses, CT_USE_NONE, fn->values.n);
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            for (uint32_t i = 0; i < insn->n_operands; i++) {
+                uint8_t *use = &uses[insn->operands[i].i];
+
+                if (!is_copy(insn, i))
+                    *use = CT_USE_COMPUTED;
+                else if (*use == CT_USE_NONE)
+                    *use = CT_USE_COPIED;
+            }
+    return uses;
+}
+
+/* ---- the shadow ---- */
+
+static enum ptx_type shadow_type(enum ptx_type type)
+{
+    switch (ptx_type_bits(type)) {
+    case 8:
+        return PTX_U8;
+    case 16:
+        return PTX_U16;
+    case 32:
+        return PTX_B32;
+    default:
+        return PTX_B64;
+    }
+}
+
+static struct ct_insn *shadow_access(struct ct_cursor *at, enum ct_op op, const struct ct_access *access, ct_value place, uint32_t n)
+{
+    const struct ct_insn *insn = access->insn;
+    struct ct_insn *shadow = ct_emit_insn(at, op, shadow_type(insn->type), op == CT_OP_LOAD ? n : 0, op == CT_OP_LOAD ? 1 : n + 1);
+
+    shadow->space = insn->space == CT_SPACE_SHARED ? CT_SPACE_SHARED : CT_SPACE_GLOBAL;
+    shadow->align_log2 = insn->align_log2 < 4 ? insn->align_log2 : 4; /* of struct ptx2spv_check.written */
+    shadow->operands[0] = place;
+    return shadow;
+}
+
+static ct_value place_of(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value distance)
+{
+    const ct_value place = ct_add(at, access->address, distance);
+
+    if (access->insn->space == CT_SPACE_SHARED)
+        return place;
+    return ct_select(at, ct_equals(at, distance, 0), ct_add_imm(at, ct_check_control(check), offsetof(struct ptx2spv_check, written)),
+                     place);
+}
+
+/* The number and the width of the values that the access reads or writes. */
+static uint32_t count_of(const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_LOAD ? insn->n_results : insn->op == CT_OP_STORE ? insn->n_operands - 1 : 1;
+}
+
+static enum ct_width width_of(const struct ct_fn *fn, const struct ct_insn *insn)
+{
+    return ct_width_of_value(fn, insn->op == CT_OP_LOAD ? insn->results[0] : insn->operands[1]);
+}
+
+/* ---- reads ---- */
+
+/* A read counts if none of its bytes is written: a word of which a part is padding does not. Of a vector, which is how structures are copied, an
+ * element counts by itself only if something is computed from it. */
+static ct_value is_unwritten(struct ct_cursor *at, const struct ct_access *access, ct_value place)
+{
+    const uint32_t n = count_of(access->insn);
+    struct ct_insn *load = shadow_access(at, CT_OP_LOAD, access, place, n);
+    ct_value all = CT_NO_VALUE, some = CT_NO_VALUE;
+
+    for (uint32_t i = 0; i < n; i++) {
+        load->results[i] = ct_value_create(at->fn, width_of(at->fn, access->insn));
+        at->fn->values.v[load->results[i].i].def = load;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const ct_value is_zero = ct_equals(at, load->results[i], 0);
+
+        all = all.i ? ct_and(at, all, is_zero) : is_zero;
+        if (access->uses[i] == CT_USE_COMPUTED)
+            some = some.i ? ct_or(at, some, is_zero) : is_zero;
+    }
+    return some.i ? ct_or(at, all, some) : all;
+}
+
+/* The first half of an exchange is no read to speak of: programs set flags by it. */
+static bool reads(const struct ct_access *access)
+{
+    bool used = access->insn->op == CT_OP_ATOM && access->insn->operation != PTX_EXCH;
+
+    for (uint32_t i = 0; access->insn->op == CT_OP_LOAD && i < access->insn->n_results; i++)
+        used |= access->uses[i] != CT_USE_NONE;
+    return used;
+}
+
+static void test(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value place)
+{
+    struct ct_fn *fn = check->fn;
+    struct ct_insn *insn = access->insn;
+    const ct_value is_bad = is_unwritten(at, access, place);
+    struct ct_block *report = ct_block_create(fn), *rest = ct_block_split(fn, insn->block, insn);
+
+    at->before = NULL;
+    ct_ssa_branch(at, is_bad, report, rest);
+    at->block = report;
+    ct_check_report(check, at,
+                    &(struct ct_incident){
+                        .where = insn->where,
+                        .access = ct_check_describe(access),
+                        .address = access->address,
+                        .fault = ct_const32(at, PTX2SPV_CHECK_UNWRITTEN),
+                    });
+    ct_ssa_jump(fn, at->block, rest);
+    at->block = rest;
+    at->before = insn;
+}
+
+static void mark(struct ct_cursor *at, const struct ct_access *access, ct_value place)
+{
+    const uint32_t n = count_of(access->insn);
+    const ct_value ones = ct_emit_const(at, width_of(at->fn, access->insn), UINT64_MAX);
+    struct ct_insn *store = shadow_access(at, CT_OP_STORE, access, place, n);
+
+    for (uint32_t i = 0; i < n; i++)
+        store->operands[1 + i] = ones;
+}
+
+void ct_check_written(struct ct_check *check, const struct ct_access *access, ct_value distance)
+{
+    struct ct_insn *insn = access->insn;
+    struct ct_cursor at = {.fn = check->fn, .block = insn->block, .before = insn, .where = insn->where};
+    const bool is_read = reads(access);
+    ct_value place;
+
+    if (access->bytes > sizeof((struct ptx2spv_check *)0)->written || (!is_read && !access->writes))
+        return;
+    place = place_of(check, &at, access, distance);
+    if (is_read)
+        test(check, &at, access, place);
+    if (access->writes)
+        mark(&at, access, place);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `cuttle check` reports about the accesses of forms.h: one report for each form with each fault, with the right kernel, line, thread and block; and none
+ * without the fault. */
+#include "forms.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *cuttle, *forms;
+
+static const struct form {
+    const char *name, *space, *operation;
+    unsigned bytes;
+    bool reads, writes, shared;
+} all_forms[] = {
+#define FORM(name, space, operation, bytes, reads, writes, code) {#name, space, operation, bytes, reads, writes, false},
+    READ_FORMS WRITE_FORMS
+#undef FORM
+#define FORM(name, space, operation, bytes, reads, writes, code) {#name, space, operation, bytes, false, false, true},
+        SHARED_FORMS
+#undef FORM
+};
+
+static const struct fault {
+    const char *name, *kind, *options;
+    bool of_reads, of_writes, of_shared;
+} faults[] = {
+#define FAULT(name, kind, options, of_reads, of_writes, of_shared) {#name, kind, options, of_reads, of_writes, of_shared},
+    FORM_FAULTS
+#undef FAULT
+};
+
+/* Runs a command for its output. Returns its status. */
+static int run(const char *command, char *out, size_t size)
+{
+    FILE *pipe = popen(command, "r");
+    size_t n;
+
+    assert_non_null(pipe);
+    n = fread(out, 1, size - 1, pipe);
+    out[n] = 0;
+    return pclose(pipe);
+}
+
+static unsigned line_of(const char *lines, const char *name)
+{
+    char row[64];
+    const char *at;
+
+    snprintf(row, sizeof row, "%s ", name);
+    for (at = strstr(lines, row); at && at > lines && at[-1] != '\n';)
+        at = strstr(at + 1, row);
+    assert_non_null(at);
+    return (unsigned)strtoul(at + strlen(row), NULL, 10);
+}
+
+static int check(const struct fault *fault, const struct form *form, const char *good, char *out, size_t size)
+{
+    char command[4096];
+
+    snprintf(command, sizeof command, "'%s' check --json %s -- '%s' %s %s %s 2>&1", cuttle, fault->options, forms, fault->name, form->name,
+             good);
+    return run(command, out, size);
+}
+
+static void expect(const struct fault *fault, const struct form *form, unsigned line)
+{
+    char out[16384], text[512];
+
+    if (check(fault, form, "", out, sizeof out) != 0)
+        fail_msg("%s %s: the program failed: %s", fault->name, form->name, out);
+    if (!*out || strchr(out, '\n')[1])
+        fail_msg("%s %s: not one report: %s", fault->name, form->name, out);
+    snprintf(text, sizeof text, "{\"kind\": \"%s\", \"space\": \"%s\", \"operation\": \"%s\", \"bytes\": %u, ", fault->kind, form->space,
+             form->operation, form->bytes);
+    if (!strstr(out, text))
+        fail_msg("%s %s: no %s in %s", fault->name, form->name, text, out);
+    snprintf(text, sizeof text, "\"kernel\": \"%s\", \"ptx_line\": %u, ", form->name, line);
+    if (!strstr(out, text))
+        fail_msg("%s %s: no %s in %s", fault->name, form->name, text, out);
+    if (!strstr(out, "\"thread\": [3, 0, 0], \"block\": [1, 0, 0], \"count\": 1"))
+        fail_msg("%s %s: another thread: %s", fault->name, form->name, out);
+    if (check(fault, form, "good", out, sizeof out) != 0 || *out)
+        fail_msg("%s %s good: %s", fault->name, form->name, out);
+}
+
+/* Each fault in ten forms at least. */
+static void test_all(void **state)
+{
+    char command[4096], lines[8192];
+
+    (void)state;
+    snprintf(command, sizeof command, "'%s' lines", forms);
+    assert_int_equal(run(command, lines, sizeof lines), 0);
+    for (size_t k = 0; k < sizeof faults / sizeof *faults; k++) {
+        unsigned n = 0;
+
+        for (size_t i = 0; i < sizeof all_forms / sizeof *all_forms; i++) {
+            const struct form *form = &all_forms[i];
+
+            if (!(faults[k].of_reads && form->reads) && !(faults[k].of_writes && form->writes) && !(faults[k].of_shared && form->shared))
+                continue;
+            expect(&faults[k], form, line_of(lines, form->name));
+            n++;
+        }
+        assert_true(n >= 10);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all)};
+
+    if (argc != 3) {
+        fprintf(stderr, "usage: check_forms_test CUTTLE FORMS\n");
+        return 2;
+    }
+    cuttle = argv[1];
+    forms = argv[2];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
