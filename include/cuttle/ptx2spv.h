@@ -566,8 +566,9 @@ enum ptx2spv_check_fault {
     PTX2SPV_CHECK_MASK,       /* the member mask of a warp instruction lacks the thread; `address` is the mask */
     PTX2SPV_CHECK_RACE, /* in shared memory, with the thread whose number in the block, plus 1, is `other` (or PTX2SPV_CHECK_SEVERAL) */
     PTX2SPV_CHECK_UNWRITTEN, /* a read of bytes that nothing has written */
+    PTX2SPV_CHECK_BARRIER, /* the thread of its warp with number `address` in the block waits at another barrier, in line `other`; 0: unknown */
 };
-#define PTX2SPV_CHECK_FAULTS 6
+#define PTX2SPV_CHECK_FAULTS 7
 enum ptx2spv_check_operation { PTX2SPV_CHECK_LOAD, PTX2SPV_CHECK_STORE, PTX2SPV_CHECK_ATOMIC, PTX2SPV_CHECK_WARP };
 enum ptx2spv_check_space { PTX2SPV_CHECK_GLOBAL, PTX2SPV_CHECK_SHARED, PTX2SPV_CHECK_LOCAL, PTX2SPV_CHECK_GENERIC };
 /* The faults of one kind at one access. `count` counts them all; the other members describe the first. The kernel writes `fault` last; the host reads the
@@ -737,13 +738,14 @@ struct ptx2spv_kernel_info {
     uint8_t limits_grid;      /* a launch may have at most PTX2SPV_GRID_LIMIT threads in x, gridDim.x * blockDim.x */
     uint8_t checks_races;     /* options.check_races was possible for its shared memory */
     uint8_t checks_written;   /* likewise options.check_written */
-    /* With either of these: it has this many times as much shared memory as it would have without, whose size is rounded up to a multiple of 16
-     * bytes. Else 0. */
-    uint8_t shared_copies;
+    uint8_t checks_barriers;  /* likewise options.check, where barriers may diverge */
+    /* With any of these: it has this many times as much shared memory as it would have without, whose size is rounded up to a multiple of 16 bytes if
+     * that is more than once, and then check_thread_bytes for each thread of the block. Else 0. */
+    uint8_t shared_copies, check_thread_bytes;
     uint8_t writes_unseen;  /* it may write to global memory without marking that as written (struct ptx2spv_check_range) */
     uint8_t whole_warps;    /* a block of a launch must have a multiple of 32 threads */
     uint8_t limits_objects; /* objects to which parameters point may have at most PTX2SPV_OBJECT_LIMIT bytes */
-    uint8_t reserved[3];    /* 0 */
+    uint8_t reserved[1];    /* 0 */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */

@@ -189,6 +189,36 @@ static void test_written(void **state)
     }
 }
 
+/* Barriers of whole blocks which not all threads are known to reach together. */
+static void test_barriers(void **state)
+{
+    static const struct {
+        const char *name, *body;
+        bool checked;
+    } cases[] = {
+        {"no barrier", "", false},
+        {"one that all reach", "bar.sync 0;", false},
+        {"a condition for the block", "mov.u32 m,%ctaid.x; setp.eq.u32 p,m,0; @p bar.sync 0;", false},
+        {"a condition for threads", "setp.eq.u32 p,t,0; @p bar.sync 0;", true},
+        {"behind the end of some", "setp.eq.u32 p,t,0; @p ret; bar.sync 0;", true},
+        {"a part of the block elsewhere", "setp.eq.u32 p,t,0; @p bar.sync 0; bar.sync 1,32;", false},
+        {"the size of shared memory", "mov.u32 n,%total_smem_size; setp.eq.u32 p,t,0; @p bar.sync 0;", false},
+    };
+    const struct ptx2spv_options options = {.on_diagnostic = print, .check = true};
+
+    (void)state;
+    for (size_t i = 0; i < 2 * (sizeof cases / sizeof *cases); i++) {
+        struct ptx2spv_module *module = make_module(cases[i / 2].body);
+        struct ptx2spv_kernel kernel;
+
+        compile(cases[i / 2].name, module, i % 2 ? PTX2SPV_VULKAN : PTX2SPV_OPENCL, &options, &kernel);
+        if (kernel.info.checks_barriers != cases[i / 2].checked || (kernel.info.check_thread_bytes != 0) != cases[i / 2].checked)
+            fail_msg("%s: %u", cases[i / 2].name, kernel.info.checks_barriers);
+        ptx2spv_kernel_finish(&kernel);
+        ptx2spv_module_destroy(module);
+    }
+}
+
 static void test_cooperative_ones(void **state)
 {
     (void)state;
@@ -265,8 +295,10 @@ static void test_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accesses),         cmocka_unit_test(test_races),    cmocka_unit_test(test_written),
-        cmocka_unit_test(test_cooperative_ones), cmocka_unit_test(test_no_check), cmocka_unit_test(test_places),
+        cmocka_unit_test(test_accesses),         cmocka_unit_test(test_races),
+        cmocka_unit_test(test_written),          cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_cooperative_ones), cmocka_unit_test(test_no_check),
+        cmocka_unit_test(test_places),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,7 @@ static const struct {
     [PTX2SPV_CHECK_WRITE] = {"read-only", "Forbidden"},
     [PTX2SPV_CHECK_MASK] = {"mask", NULL}, /* report_mask */
     [PTX2SPV_CHECK_RACE] = {"race", "Race of a"},
+    [PTX2SPV_CHECK_BARRIER] = {"barrier", NULL}, /* report_barrier */
     [PTX2SPV_CHECK_UNWRITTEN] = {"unwritten", "Memory that was never written:"},
 };
 
@@ -205,6 +206,19 @@ static bool report_mask(const struct ct_check_sites *sites, const struct ptx2spv
     return ct_report_end(&report);
 }
 
+static bool report_barrier(const struct ct_check_sites *sites, const struct ptx2spv_check_site *site)
+{
+    struct ct_report report;
+
+    ct_report_begin(&report, faults[site->fault].kind, "Threads of a warp wait at different barriers");
+    add_places(&report, sites, site);
+    add_thread(&report, site);
+    ct_report_line(&report, "while thread number %" PRIu64 " of the block waits in line %" PRIu32, site->address, site->other);
+    ct_report_member(&report, "other", "%" PRIu64, site->address);
+    ct_report_member(&report, "other_ptx_line", "%" PRIu32, site->other);
+    return ct_report_end(&report);
+}
+
 bool ct_check_report_fault(const struct ct_check_sites *sites, const struct ptx2spv_check_site *site)
 {
     const unsigned space = PTX2SPV_CHECK_SPACE(site->access), operation = PTX2SPV_CHECK_OPERATION(site->access);
@@ -214,6 +228,8 @@ bool ct_check_report_fault(const struct ct_check_sites *sites, const struct ptx2
 
     if (site->fault == PTX2SPV_CHECK_MASK)
         return report_mask(sites, site);
+    if (site->fault == PTX2SPV_CHECK_BARRIER)
+        return report_barrier(sites, site);
     is_after_free = is_freed(site, &freed);
     ct_report_begin(&report, kind_of(site, is_after_free), "%s %s %s of %u bytes", faults[fault_of(site)].title, spaces[space],
                     operations[operation], PTX2SPV_CHECK_BYTES(site->access));

@@ -39,10 +39,13 @@ static struct ct_verdict alignment(struct ct_cursor *at, const struct ct_access 
 
 ct_value ct_check_shared_size(struct ct_cursor *at)
 {
-    const ct_value all = ct_sysval(at, CT_SYS_SHARED_BYTES);
+    ct_value all = ct_sysval(at, CT_SYS_SHARED_BYTES);
 
     at->fn->reads_shared_size = true; /* so that the host does not round the size up (block_shared.c) */
-    return at->fn->shared_copies ? ct_op2(at, CT_OP_UDIV, PTX_U32, all, ct_const32(at, at->fn->shared_copies)) : all;
+    if (at->fn->check_thread_bytes)
+        all = ct_sub(at, all,
+                     ct_op2(at, CT_OP_MUL, PTX_U32, ct_sysval(at, CT_SYS_BLOCK_THREADS), ct_const32(at, at->fn->check_thread_bytes)));
+    return at->fn->shared_copies > 1 ? ct_op2(at, CT_OP_UDIV, PTX_U32, all, ct_const32(at, at->fn->shared_copies)) : all;
 }
 
 ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value offset, uint32_t bytes)

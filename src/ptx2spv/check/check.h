@@ -2,7 +2,7 @@
 /* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
 #ifndef PTX2SPV_CHECK_H
 #define PTX2SPV_CHECK_H
-/* Parts: bounds.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, written.c. */
+/* Parts: barriers.c, bounds.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, written.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -114,6 +114,11 @@ struct ct_incident {
 };
 /* Counts it, and describes it if it is the first one. */
 void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_incident *incident);
+
+/* barriers.c, likewise. The analysis renumbers the blocks. */
+enum { CT_BARRIER_THREAD_BYTES = 8 };
+bool ct_barriers_may_diverge(struct ct_fn *fn);
+void ct_barriers_examine(struct ct_check *check, struct ct_cursor *entry);
 
 /* check.c: for code at the kernel's entry; first: the instruction before which it goes. */
 void ct_check_begin(struct ct_check *check, struct ct_insn *first);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_shared: gives shared memory a shadow, which says what threads have done there.
- * In:  register form, laid out.   Out: the same; with options.check_races and check_written, where that is possible: the shadow is cleared at the
- *      kernel's start, and what races.c says.
+ * In:  register form, laid out.   Out: the same; with options.check, check_races and check_written, where that is needed and possible: the shadow is
+ *      cleared at the kernel's start, and what races.c and barriers.c say.
  *
  * Shared memory becomes fn->shared_copies times as large as the program asked for (a multiple of 16 bytes, S):
  *     what the program has            S
  *     the shadow of races.c       4 * S   if fn->checks_races
  *     the written bytes               S   if fn->checks_written: a byte of ones for each byte that was written; written.c reads and writes it
+ *     the words of barriers.c             if fn->checks_barriers: fn->check_thread_bytes for each thread
+ * (With the last one only, the size is not rounded.)
  *
  * Left alone are clusters, whose blocks access each other's shared memory, and kernels that read the size of shared memory. This comes before
  * `collective`, which replaces barriers. */
@@ -91,8 +93,10 @@ enum ct_pass_result ct_pass_check_shared(struct ct_fn *fn)
         return CT_PASS_UNCHANGED;
     fn->checks_races = options->check_races && ct_races_are_possible(fn);
     fn->checks_written = options->check_written && ct_fn_uses_shared(fn) && reads_shared(fn) && !ct_check_shared_is_unseen(fn);
-    if (!fn->checks_races && !fn->checks_written)
+    fn->checks_barriers = options->check && ct_barriers_may_diverge(fn);
+    if (!fn->checks_races && !fn->checks_written && !fn->checks_barriers)
         return CT_PASS_UNCHANGED;
+    fn->check_thread_bytes = fn->checks_barriers ? CT_BARRIER_THREAD_BYTES : 0;
     fn->shared_copies = (uint8_t)(1 + RACE_COPIES * fn->checks_races + fn->checks_written);
     ct_fn_compute_preds(fn);
     ct_fn_detach_entry(fn);
@@ -102,6 +106,8 @@ enum ct_pass_result ct_pass_check_shared(struct ct_fn *fn)
     ct_cursor_enter(&at, fn->blocks.v[0]);
     if (fn->checks_races)
         ct_races_examine(&check, &at);
+    if (fn->checks_barriers)
+        ct_barriers_examine(&check, &at);
     clear(&at);
     ct_cursor_jump(&at, rest);
     ct_fn_compute_preds(fn);

@@ -273,10 +273,11 @@ struct ct_fn {
     uint32_t slots_param_offset;
     uint32_t number_param_offset;      /* of one more parameter, the launch's number: set by build; 0: the kernel does not read %gridid */
     uint32_t check_param_offset;       /* of one more parameter, the address of a struct ptx2spv_check; 0: there is none */
-    bool checks_races, checks_written; /* set by shared_shadow.c: of shared memory, as is the next one */
-    uint8_t shared_copies;             /* what there is of shared memory, as a multiple of what the program asked for; 0: once */
-    bool writes_unseen;                /* set by build: the program writes to memory by a function of the system */
-    uint32_t check_sites;              /* set by check.c, as the line above */
+    bool checks_races, checks_written; /* set by shared_shadow.c: of shared memory, as are the next ones */
+    bool checks_barriers;
+    uint8_t shared_copies, check_thread_bytes; /* what there is of shared memory, see struct ptx2spv_kernel_info */
+    bool writes_unseen;                        /* set by build: the program writes to memory by a function of the system */
+    uint32_t check_sites;                      /* set by check.c, as the line above */
     uint32_t declared_param_bytes;
     uint32_t param_bytes;       /* of the parameter block, with the additional parameters */
     uint32_t grid_thread_words; /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */

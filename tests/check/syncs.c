@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check_syncs NAME [good]: launches a kernel of syncs.h with its fault, or without it. "lines" prints the marked lines of all kernels: NAME HERE THERE. */
+#include "syncs.h"
+
+#include <cuda.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS 64
+#define BLOCKS 2
+
+#define SYNC(name, kind, options, first, last, here, there, code)                                                                          \
+    ".visible .entry " #name "(.param .u64 buffer, .param .u32 fault)\n{\n"                                                                \
+    ".reg .pred %k, %o, %p, %q; .reg .b32 %t, %b, %v, %w, %m, %n, %s, %i; .reg .b64 %a, %c, %l;\n"                                         \
+    "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nld.param.u32 %i, [fault];\nld.param.u64 %c, [buffer];\n"                                  \
+    "setp.eq.u32 %k, %b, 1;\nsetp.ne.and.u32 %k, %i, 0, %k;\nsetp.ge.and.u32 %o, %t, " #first ", %k;\nsetp.le.and.u32 %o, %t, " #last      \
+    ", %o;\n"                                                                                                                              \
+    "mad.lo.u32 %v, %b, 64, %t;\nmul.wide.u32 %a, %v, 4;\nadd.u64 %a, %c, %a;\n"                                                           \
+    "mov.u32 %s, room;\nmad.lo.u32 %v, %t, 4, %s;\nst.shared.u32 [%v], 0;\nbar.sync 0;\n" code "st.global.u32 [%a], 7;\nret;\n}\n"
+static const char ptx[] =
+    ".version 7.4\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b32 room[];\n" BARRIER_SYNCS MASK_SYNCS RACE_SYNCS
+        /* Allowed: some threads end before a barrier; warps come to one barrier in different ways. */
+        SYNC(early_end, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 40;\nst.global.u32 [%a], 7;\n@%q ret;\nbar.sync 0;\nbar.sync 0;\n")
+            SYNC(two_ways, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 32;\n@%q bra B;\nbar.sync 0;\nbra C;\nB: bar.sync 0;\nC:\n");
+#undef SYNC
+
+#define ok(call) check_call(call, #call)
+static void check_call(CUresult r, const char *call)
+{
+    if (r == CUDA_SUCCESS)
+        return;
+    fprintf(stderr, "%s returns %d\n", call, (int)r);
+    exit(3);
+}
+
+/* The number of the line with a mark in the text of a kernel; 0: there is none. */
+static unsigned line_of(const char *kernel, const char *mark)
+{
+    char head[64];
+    const char *at, *end, *found;
+    unsigned line = 1;
+
+    snprintf(head, sizeof head, ".entry %s(", kernel);
+    at = strstr(ptx, head);
+    end = at ? strstr(at, "ret;\n}") : NULL;
+    found = end ? strstr(at, mark) : NULL;
+    for (const char *p = ptx; found && p < found; p++)
+        line += *p == '\n';
+    return found && found < end ? line : 0;
+}
+
+static int print_lines(void)
+{
+#define SYNC(name, kind, options, first, last, here, there, code) printf("%s %u %u\n", #name, line_of(#name, HERE), line_of(#name, THERE));
+    BARRIER_SYNCS
+    MASK_SYNCS
+    RACE_SYNCS
+#undef SYNC
+    return 0;
+}
+
+static int run(CUmodule module, const char *name, unsigned fault)
+{
+    unsigned words[BLOCKS * THREADS];
+    CUdeviceptr p;
+    CUfunction f;
+    void *params[] = {&p, &fault};
+
+    ok(cuMemAlloc(&p, sizeof words));
+    ok(cuMemsetD32(p, 0, BLOCKS * THREADS));
+    ok(cuModuleGetFunction(&f, module, name));
+    ok(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, THREADS * sizeof(unsigned), NULL, params, NULL));
+    ok(cuMemcpyDtoH(words, p, sizeof words));
+    ok(cuMemFree(p));
+    for (int i = 0; i < BLOCKS * THREADS && !fault; i++)
+        if (words[i] != 7)
+            return 1;
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    CUcontext context;
+    CUdevice device;
+    CUmodule module;
+
+    if (argc < 2)
+        return 2;
+    if (!strcmp(argv[1], "lines"))
+        return print_lines();
+    ok(cuInit(0));
+    ok(cuDeviceGet(&device, 0));
+    ok(cuDevicePrimaryCtxRetain(&context, device));
+    ok(cuCtxSetCurrent(context));
+    ok(cuModuleLoadData(&module, ptx));
+    return run(module, argv[1], argc == 2);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels whose threads do not synchronize as they should: check_syncs NAME [good]. The fault is in block 1. It lies between two places in the code, which
+ * are marked with HERE and THERE; a report is about one of them, and names the thread that is there. */
+#ifndef CUTTLE_TESTS_SYNCS_H
+#define CUTTLE_TESTS_SYNCS_H
+
+#define HERE " // HERE\n"
+#define THERE " // THERE\n"
+
+/* Blocks of 64 threads. %t, %b: thread, block; %k: the fault is wanted here; %o: as %k, with a condition for the thread; %v, %w: words; %s: the
+ * address of 64 words of shared memory, which are written; %a, %c: the addresses of words of the thread and of the block in global memory.
+ * SYNC(name, kind, options, first, last, condition, here, there, code): %o holds for the threads from `first` on (up to `last`). here, there: threads */
+#define BARRIER(name, first, last, here, there, code) SYNC(name, "barrier", "", first, last, here, there, code)
+#define BARRIER_SYNCS                                                                                                                      \
+    BARRIER(second_warp, 56, 63, 55, 63, "@%o bra B;\nbar.sync 0;" HERE "bra C;\nB: bar.sync 0;" THERE "C:\n")                             \
+    BARRIER(first_warp, 16, 63, 15, 31, "@%o bra B;\nbar.sync 0;" HERE "bra C;\nB: bar.sync 0;" THERE "C:\n")                              \
+    BARRIER(one_thread, 3, 3, 2, 3, "@%o bra B;\nbar.sync 0;" HERE "bra C;\nB: bar.sync 0;" THERE "C:\n")                                  \
+    BARRIER(skipped, 8, 63, 7, 31, "@%o bra B;\nbar.sync 0;" HERE "B: bar.sync 0;" THERE)                                                  \
+    BARRIER(skipped_by_one, 5, 5, 4, 5, "@%o bra B;\nbar.sync 0;" HERE "B: bar.sync 0;" THERE)                                             \
+    BARRIER(another_iteration, 20, 63, 19, 31,                                                                                             \
+            "mov.u32 %v, 3;\n@%o mov.u32 %v, 2;\nL: bar.sync 0;" HERE "sub.u32 %v, %v, 1;\nsetp.ne.u32 %q, %v, 0;\n@%q bra L;\n"           \
+            "bar.sync 0;" THERE)                                                                                                           \
+    BARRIER(reduction, 16, 63, 15, 31,                                                                                                     \
+            "setp.eq.u32 %q, %t, 0;\n@%o bra B;\nbar.red.popc.u32 %v, 0, %q;" HERE "bra C;\nB: bar.sync 0;" THERE "C:\n")                  \
+    BARRIER(predicated, 40, 63, 39, 63, "@!%o bar.sync 0;" HERE "@%o bar.sync 0;" THERE)                                                   \
+    BARRIER(nested, 48, 63, 47, 63,                                                                                                        \
+            "setp.lt.u32 %q, %t, 99;\n@!%q bra C;\n@%o bra B;\nbar.sync 0;" HERE "bra C;\nB: bar.sync 0;" THERE "C: bar.sync 0;\n")        \
+    BARRIER(behind_others, 24, 63, 23, 31, "bar.sync 0;\nbar.sync 0;\n@%o bra B;\nbar.sync 0;" HERE "bra C;\nB: bar.sync 0;" THERE "C:\n")
+
+#define MASK(name, code)                                                                                                                   \
+    SYNC(name, "mask", "", 3, 3, 3, 3, "setp.ne.u32 %q, %t, 3;\n@%q bra E;\nmov.u32 %m, 8;\n@%o mov.u32 %m, 16;\n" code HERE "E:\n")
+#define MASK_SYNCS                                                                                                                         \
+    MASK(shfl_idx, "shfl.sync.idx.b32 %v, %t, 3, 31, %m;")                                                                                 \
+    MASK(shfl_up, "shfl.sync.up.b32 %v, %t, 0, 0, %m;")                                                                                    \
+    MASK(shfl_down, "shfl.sync.down.b32 %v, %t, 0, 31, %m;")                                                                               \
+    MASK(shfl_bfly, "shfl.sync.bfly.b32 %v, %t, 0, 31, %m;")                                                                               \
+    MASK(vote_any, "vote.sync.any.pred %q, %q, %m;")                                                                                       \
+    MASK(vote_all, "vote.sync.all.pred %q, %q, %m;")                                                                                       \
+    MASK(vote_ballot, "vote.sync.ballot.b32 %v, %q, %m;")                                                                                  \
+    MASK(match_any, "match.any.sync.b32 %v, %t, %m;")                                                                                      \
+    MASK(match_all, "match.all.sync.b32 %v, %t, %m;")                                                                                      \
+    MASK(bar_warp, "bar.warp.sync %m;")                                                                                                    \
+    MASK(redux, "redux.sync.add.u32 %v, %t, %m;")
+
+/* Thread 3 makes the access that comes last in the code, thread 40 the other one; with the fault there is no barrier between. */
+#define RACE(name, first, second) SYNC(name, "race", "--races", 0, 63, 3, 40, RACE_CODE(first, second, 40))
+#define RACE_CODE(first, second, other)                                                                                                    \
+    "setp.eq.u32 %q, %t, " #other ";\nsetp.eq.u32 %p, %t, 3;\n@%q " first THERE "@%k bra B;\nbar.sync 0;\nB: @%p " second HERE             \
+    "bar.sync 0;\n"
+#define RACE_SYNCS                                                                                                                         \
+    RACE(load_after_store, "st.shared.u32 [%s+16], 9;", "ld.shared.u32 %v, [%s+16];")                                                      \
+    RACE(store_after_load, "ld.shared.u32 %v, [%s+16];", "st.shared.u32 [%s+16], 9;")                                                      \
+    RACE(store_after_store, "st.shared.u32 [%s+16], 9;", "st.shared.u32 [%s+16], 8;")                                                      \
+    RACE(bytes, "st.shared.u8 [%s+17], 9;", "ld.shared.u8 %v, [%s+17];")                                                                   \
+    RACE(halves, "st.shared.u16 [%s+18], 9;", "ld.shared.u16 %v, [%s+18];")                                                                \
+    RACE(byte_of_a_word, "st.shared.u8 [%s+19], 9;", "ld.shared.u32 %v, [%s+16];")                                                         \
+    RACE(vectors, "st.shared.v2.u32 [%s+16], {%t, %t};", "ld.shared.v2.u32 {%v, %w}, [%s+16];")                                            \
+    RACE(word_of_a_vector, "st.shared.u32 [%s+28], 9;", "ld.shared.v4.u32 {%v, %w, %m, %n}, [%s+16];")                                     \
+    RACE(doubles, "st.shared.u64 [%s+16], 9;", "ld.shared.u64 %l, [%s+16];")                                                               \
+    RACE(half_of_a_double, "st.shared.u32 [%s+20], 9;", "ld.shared.u64 %l, [%s+16];")
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `cuttle check` reports about the kernels of syncs.h: their fault, at one of the two places where it lies, with the right thread and block; and nothing
+ * without the fault. */
+#include "syncs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char *cuttle, *syncs;
+static char lines[16384];
+
+static const struct row {
+    const char *name, *kind, *options;
+    unsigned here, there; /* threads */
+} rows[] = {
+#define SYNC(name, kind, options, first, last, here, there, code) {#name, kind, options, here, there},
+    BARRIER_SYNCS MASK_SYNCS RACE_SYNCS
+#undef SYNC
+};
+
+/* Runs a command for its output. Returns its status. */
+static int run(const char *command, char *out, size_t size)
+{
+    FILE *pipe = popen(command, "r");
+    size_t n;
+
+    assert_non_null(pipe);
+    n = fread(out, 1, size - 1, pipe);
+    out[n] = 0;
+    return pclose(pipe);
+}
+
+static void lines_of(const char *name, unsigned out[2])
+{
+    char row[64];
+    const char *at;
+
+    snprintf(row, sizeof row, "%s ", name);
+    for (at = strstr(lines, row); at && at > lines && at[-1] != '\n';)
+        at = strstr(at + 1, row);
+    assert_non_null(at);
+    assert_int_equal(sscanf(at + strlen(row), "%u %u", &out[0], &out[1]), 2);
+}
+
+static int check(const char *options, const char *name, const char *form, char *out, size_t size)
+{
+    char command[4096];
+
+    snprintf(command, sizeof command, "'%s' check --json %s -- '%s' %s %s 2>&1", cuttle, options, syncs, name, form);
+    return run(command, out, size);
+}
+
+static int is_about(const char *report, const struct row *row, unsigned line, unsigned thread)
+{
+    char kind[64], place[128], who[128];
+
+    snprintf(kind, sizeof kind, "{\"kind\": \"%s\", ", row->kind);
+    snprintf(place, sizeof place, "\"kernel\": \"%s\", \"ptx_line\": %u, ", row->name, line);
+    snprintf(who, sizeof who, "\"thread\": [%u, 0, 0], \"block\": [1, 0, 0], \"count\": 1", thread);
+    return strstr(report, kind) && strstr(report, place) && strstr(report, who);
+}
+
+/* Each report is about one of the two places. */
+static void expect(const struct row *row)
+{
+    unsigned line[2];
+    char out[16384];
+
+    lines_of(row->name, line);
+    if (check(row->options, row->name, "", out, sizeof out) != 0 || !*out)
+        fail_msg("%s: %s", row->name, *out ? out : "no report");
+    for (char *report = strtok(out, "\n"); report; report = strtok(NULL, "\n"))
+        if (!is_about(report, row, line[0], row->here) && !is_about(report, row, line[1], row->there))
+            fail_msg("%s: not line %u and thread %u, or line %u and thread %u: %s", row->name, line[0], row->here, line[1], row->there,
+                     report);
+    if (check(row->options, row->name, "good", out, sizeof out) != 0 || *out)
+        fail_msg("%s good: %s", row->name, out);
+}
+
+static void test_all(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        expect(&rows[i]);
+}
+
+static void test_allowed(void **state)
+{
+    static const char *const names[] = {"early_end", "two_ways"};
+    char out[16384];
+
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        if (check("", names[i], "good", out, sizeof out) != 0 || *out)
+            fail_msg("%s: %s", names[i], out);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_allowed)};
+    char command[4096];
+
+    if (argc != 3) {
+        fprintf(stderr, "usage: check_syncs_test CUTTLE SYNCS\n");
+        return 2;
+    }
+    cuttle = argv[1];
+    syncs = argv[2];
+    snprintf(command, sizeof command, "'%s' lines", syncs);
+    if (run(command, lines, sizeof lines) != 0)
+        return 2;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
