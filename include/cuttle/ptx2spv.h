@@ -65,6 +65,7 @@ struct ptx2spv_options {
     bool probe_matrices; /* for ptx2spv_kernel_compile: the kernel does what struct ptx2spv_matrix_probe says, whatever its text is */
     bool check;          /* for ptx2spv_kernel_compile: check the kernel's accesses to memory, see struct ptx2spv_check */
     bool check_races;    /* with check: also for races in shared memory; kernel_info.checks_races says whether that was possible */
+    bool check_blocks;   /* with check: also for races between blocks in global memory */
     bool check_written;  /* with check: also for reads of memory that was never written */
 };
 
@@ -542,11 +543,11 @@ struct ptx2spv_slots {
  * not change while the kernel runs. An access that is not allowed is left out (loads give 0) and counted in a site: kernel_info.check_sites
  * of them are in memory that the host reads, initially zero. The accesses of system functions are not examined. */
 struct ptx2spv_check {
-    uint64_t sites;    /* CUDA address of the kernel's sites, struct ptx2spv_check_site */
-    uint64_t ranges;   /* CUDA address of the ranges that kernels may access, in ascending order; the first one has start and bytes 0 */
-    uint32_t n_ranges; /* with that first one */
-    uint32_t launch;   /* what reports of this launch contain */
-    uint64_t reserved;
+    uint64_t sites;      /* CUDA address of the kernel's sites, struct ptx2spv_check_site */
+    uint64_t ranges;     /* CUDA address of the ranges that kernels may access, in ascending order; the first one has start and bytes 0 */
+    uint32_t n_ranges;   /* with that first one */
+    uint32_t launch;     /* what reports of this launch contain */
+    uint64_t scratch;    /* written by kernels, and never read */
     uint64_t written[4]; /* all ones: the shadow of memory that counts as written */
     /* Here follows a struct ptx2spv_check_range for each whole 8 bytes of the declared parameters: the range that may be written which contains
      * this value as an address, or bytes 0. */
@@ -554,9 +555,11 @@ struct ptx2spv_check {
 #define PTX2SPV_CHECK_READ_ONLY (UINT64_C(1) << 63) /* in ptx2spv_check_range.bytes: kernels may not write */
 struct ptx2spv_check_range {
     uint64_t start, bytes; /* CUDA address */
-    uint64_t
-        written; /* unless 0: each byte has another one, so many bytes further on: 0 until something is written there. With check_written */
-    uint64_t reserved;
+    /* Unless 0: each byte has another one, so many bytes further on, which is 0 until something is written there. With check_written */
+    uint64_t written;
+    /* Unless 0: each aligned word of 4 bytes has 8 bytes, at twice its address plus this: the mark of the block that wrote there last (blocks.c). With
+     * check_blocks */
+    uint64_t writers;
 };
 enum ptx2spv_check_fault {
     PTX2SPV_CHECK_NONE,
@@ -564,7 +567,8 @@ enum ptx2spv_check_fault {
     PTX2SPV_CHECK_MISALIGNED, /* not at a multiple of its size */
     PTX2SPV_CHECK_WRITE,      /* a write to a range that is read-only */
     PTX2SPV_CHECK_MASK,       /* the member mask of a warp instruction lacks the thread; `address` is the mask */
-    PTX2SPV_CHECK_RACE, /* in shared memory, with the thread whose number in the block, plus 1, is `other` (or PTX2SPV_CHECK_SEVERAL) */
+    PTX2SPV_CHECK_RACE, /* in shared memory, with the thread whose number in the block, plus 1, is `other` (or PTX2SPV_CHECK_SEVERAL); in other memory,
+                         with the block whose number in the grid, plus 1, is `other` */
     PTX2SPV_CHECK_UNWRITTEN, /* a read of bytes that nothing has written */
     PTX2SPV_CHECK_BARRIER, /* the thread of its warp with number `address` in the block waits at another barrier, in line `other`; 0: unknown */
 };

@@ -49,9 +49,13 @@ static bool set_environment(const struct tool_arguments *arguments, const char *
         unsigned option;
         const char *variable, *value; /* NULL: what is given is a path */
     } rows[] = {
-        {CUTTLE_CHECK_JSON, "CUTTLE_CHECK_JSON", "1"},       {CUTTLE_CHECK_RACES, "CUTTLE_CHECK_RACES", "1"},
-        {CUTTLE_CHECK_WRITTEN, "CUTTLE_CHECK_WRITTEN", "1"}, {CUTTLE_CHECK_NO_LEAKS, "CUTTLE_CHECK_LEAKS", "0"},
-        {CUTTLE_CHECK_LOG, "CUTTLE_CHECK_OUTPUT", NULL},     {CUTTLE_CHECK_SUPPRESSIONS, "CUTTLE_CHECK_SUPPRESSIONS", NULL},
+        {CUTTLE_CHECK_JSON, "CUTTLE_CHECK_JSON", "1"},
+        {CUTTLE_CHECK_RACES, "CUTTLE_CHECK_RACES", "1"},
+        {CUTTLE_CHECK_GLOBAL_RACES, "CUTTLE_CHECK_GLOBAL_RACES", "1"},
+        {CUTTLE_CHECK_WRITTEN, "CUTTLE_CHECK_WRITTEN", "1"},
+        {CUTTLE_CHECK_NO_LEAKS, "CUTTLE_CHECK_LEAKS", "0"},
+        {CUTTLE_CHECK_LOG, "CUTTLE_CHECK_OUTPUT", NULL},
+        {CUTTLE_CHECK_SUPPRESSIONS, "CUTTLE_CHECK_SUPPRESSIONS", NULL},
     };
     const char *const *values = arguments->values;
     bool ok = setenv("CUTTLE_CHECK", "1", 1) == 0 && setenv("CUTTLE_CHECK_TALLY", tally, 1) == 0;

@@ -14,7 +14,7 @@ struct arguments {
     const struct tool_arguments *parsed;
     const char *input, *output, *kernel, *dump;
     const struct ptx2spv_target *target;
-    bool list, check, races, written;
+    bool list, check, races, blocks, written;
 };
 
 /* Returns 0, or the exit status. */
@@ -30,6 +30,7 @@ static int take_arguments(struct arguments *out, const struct tool_arguments *pa
                               .dump = values[PTX2SPV_ARGUMENT_DUMP],
                               .check = values[PTX2SPV_ARGUMENT_CHECK] != NULL,
                               .races = values[PTX2SPV_ARGUMENT_RACES] != NULL,
+                              .blocks = values[PTX2SPV_ARGUMENT_BLOCKS] != NULL,
                               .written = values[PTX2SPV_ARGUMENT_WRITTEN] != NULL,
                               .target = tool_target(target),
                               .list = values[PTX2SPV_ARGUMENT_LIST]};
@@ -184,6 +185,7 @@ static int run(struct arguments *arguments)
                                             .dump = arguments->dump,
                                             .check = arguments->check,
                                             .check_races = arguments->races,
+                                            .check_blocks = arguments->blocks,
                                             .check_written = arguments->written};
     struct ptx2spv_module *module = NULL;
     enum ptx2spv_status status;

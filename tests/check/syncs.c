@@ -10,6 +10,7 @@
 
 #define THREADS 64
 #define BLOCKS 2
+#define MORE 256 /* words behind those of the threads: for races, and, from word 256 on, for what the threads have read */
 
 #define SYNC(name, kind, options, first, last, here, there, code)                                                                          \
     ".visible .entry " #name "(.param .u64 buffer, .param .u32 fault)\n{\n"                                                                \
@@ -18,12 +19,21 @@
     "setp.eq.u32 %k, %b, 1;\nsetp.ne.and.u32 %k, %i, 0, %k;\nsetp.ge.and.u32 %o, %t, " #first ", %k;\nsetp.le.and.u32 %o, %t, " #last      \
     ", %o;\n"                                                                                                                              \
     "mad.lo.u32 %v, %b, 64, %t;\nmul.wide.u32 %a, %v, 4;\nadd.u64 %a, %c, %a;\n"                                                           \
-    "mov.u32 %s, room;\nmad.lo.u32 %v, %t, 4, %s;\nst.shared.u32 [%v], 0;\nbar.sync 0;\n" code "st.global.u32 [%a], 7;\nret;\n}\n"
-static const char ptx[] =
-    ".version 7.4\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b32 room[];\n" BARRIER_SYNCS MASK_SYNCS RACE_SYNCS
+    "mov.u32 %s, room;\nmad.lo.u32 %v, %t, 4, %s;\nst.shared.u32 [%v], 0;\nbar.sync 0;\n"                                                  \
+    "mov.u32 %v, 0;\nmov.u32 %w, 0;\nmov.u32 %m, 0;\nmov.u32 %n, 0;\nmov.u64 %l, 0;\n" code                                                \
+    "or.b32 %v, %v, %w;\nor.b32 %v, %v, %m;\nor.b32 %v, %v, %n;\ncvt.u32.u64 %w, %l;\nor.b32 %v, %v, %w;\nst.global.u32 [%a+1024], %v;\n"  \
+    "st.global.u32 [%a], 7;\nret;\n}\n"
+static const char ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b32 room[];\n" BARRIER_SYNCS MASK_SYNCS
+    RACE_SYNCS BLOCKS_SYNCS
         /* Allowed: some threads end before a barrier; warps come to one barrier in different ways. */
         SYNC(early_end, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 40;\nst.global.u32 [%a], 7;\n@%q ret;\nbar.sync 0;\nbar.sync 0;\n")
-            SYNC(two_ways, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 32;\n@%q bra B;\nbar.sync 0;\nbra C;\nB: bar.sync 0;\nC:\n");
+            SYNC(two_ways, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 32;\n@%q bra B;\nbar.sync 0;\nbra C;\nB: bar.sync 0;\nC:\n")
+    /* Bytes of one word, the same flag from all blocks, and what a fence may order. */
+    SYNC(bytes_of_a_word, "", "", 0, 63, 0, 0,
+         "add.u64 %c, %c, 512;\ncvt.u64.u32 %l, %b;\nadd.u64 %c, %c, %l;\nsetp.eq.u32 %q, %t, 0;\n"
+         "@%q st.global.u8 [%c], 5;\nbar.sync 0;\n@%q ld.global.u8 %v, [%c];\n")
+        SYNC(same_flag, "", "", 0, 63, 0, 0, "st.global.u32 [%c+512], 1;\n")
+            SYNC(fenced, "", "", 0, 63, 0, 0, "st.global.u32 [%c+512], %t;\nmembar.gl;\n");
 #undef SYNC
 
 #define ok(call) check_call(call, #call)
@@ -57,6 +67,7 @@ static int print_lines(void)
     BARRIER_SYNCS
     MASK_SYNCS
     RACE_SYNCS
+    BLOCKS_SYNCS
 #undef SYNC
     return 0;
 }
@@ -68,8 +79,8 @@ static int run(CUmodule module, const char *name, unsigned fault)
     CUfunction f;
     void *params[] = {&p, &fault};
 
-    ok(cuMemAlloc(&p, sizeof words));
-    ok(cuMemsetD32(p, 0, BLOCKS * THREADS));
+    ok(cuMemAlloc(&p, sizeof words + MORE * sizeof *words));
+    ok(cuMemsetD32(p, 0, BLOCKS * THREADS + MORE));
     ok(cuModuleGetFunction(&f, module, name));
     ok(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, THREADS * sizeof(unsigned), NULL, params, NULL));
     ok(cuMemcpyDtoH(words, p, sizeof words));

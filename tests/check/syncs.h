@@ -59,4 +59,24 @@
     RACE(doubles, "st.shared.u64 [%s+16], 9;", "ld.shared.u64 %l, [%s+16];")                                                               \
     RACE(half_of_a_double, "st.shared.u32 [%s+20], 9;", "ld.shared.u64 %l, [%s+16];")
 
+/* Thread 0 of block 0 makes the first access, and then sets a flag, for which thread 3 of block 1 waits; but nothing orders what they do before and after
+ * that. Without the fault it accesses other words. */
+#define BLOCKS_RACE(name, first, second) SYNC(name, "race", "--global-races", 0, 63, 3, 3, BLOCKS_CODE(first, second))
+#define BLOCKS_CODE(first, second)                                                                                                         \
+    "add.u64 %c, %c, 512;\nsetp.eq.u32 %q, %b, 0;\nsetp.eq.and.u32 %q, %t, 0, %q;\n@!%q bra A;\n" first THERE                              \
+    "atom.global.add.u32 %v, [%c+128], 1;\nA: setp.eq.u32 %p, %b, 1;\nsetp.eq.and.u32 %p, %t, 3, %p;\n@!%p bra E;\n"                       \
+    "W: atom.global.or.b32 %v, [%c+128], 0;\nsetp.eq.u32 %q, %v, 0;\n@%q bra W;\n@!%k add.u64 %c, %c, 64;\n" second HERE "E:\n"
+#define BLOCKS_SYNCS                                                                                                                       \
+    BLOCKS_RACE(blocks_load_u32, "st.global.u32 [%c+16], 9;", "ld.global.u32 %v, [%c+16];")                                                \
+    BLOCKS_RACE(blocks_load_u8, "st.global.u8 [%c+17], 9;", "ld.global.u8 %v, [%c+17];")                                                   \
+    BLOCKS_RACE(blocks_load_u16, "st.global.u16 [%c+18], 9;", "ld.global.u16 %v, [%c+18];")                                                \
+    BLOCKS_RACE(blocks_load_u64, "st.global.u64 [%c+16], 9;", "ld.global.u64 %l, [%c+16];")                                                \
+    BLOCKS_RACE(blocks_load_v2, "st.global.v2.u32 [%c+16], {%t, %t};", "ld.global.v2.u32 {%v, %w}, [%c+16];")                              \
+    BLOCKS_RACE(blocks_load_v4, "st.global.u32 [%c+28], 9;", "ld.global.v4.u32 {%v, %w, %m, %n}, [%c+16];")                                \
+    BLOCKS_RACE(blocks_load_half, "st.global.u32 [%c+20], 9;", "ld.global.u64 %l, [%c+16];")                                               \
+    BLOCKS_RACE(blocks_load_generic, "st.u32 [%c+16], 9;", "ld.u32 %v, [%c+16];")                                                          \
+    BLOCKS_RACE(blocks_store_u32, "st.global.u32 [%c+16], 9;", "st.global.u32 [%c+16], 8;")                                                \
+    BLOCKS_RACE(blocks_store_u8, "st.global.u32 [%c+16], 9;", "st.global.u8 [%c+17], 8;")                                                  \
+    BLOCKS_RACE(blocks_store_v4, "st.global.u64 [%c+24], 9;", "st.global.v4.u32 [%c+16], {%t, %t, %t, %t};")
+
 #endif

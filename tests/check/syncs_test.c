@@ -21,7 +21,7 @@ static const struct row {
     unsigned here, there; /* threads */
 } rows[] = {
 #define SYNC(name, kind, options, first, last, here, there, code) {#name, kind, options, here, there},
-    BARRIER_SYNCS MASK_SYNCS RACE_SYNCS
+    BARRIER_SYNCS MASK_SYNCS RACE_SYNCS BLOCKS_SYNCS
 #undef SYNC
 };
 
@@ -93,12 +93,12 @@ static void test_all(void **state)
 
 static void test_allowed(void **state)
 {
-    static const char *const names[] = {"early_end", "two_ways"};
+    static const char *const names[] = {"early_end", "two_ways", "bytes_of_a_word", "same_flag", "fenced"};
     char out[16384];
 
     (void)state;
-    for (int i = 0; i < 2; i++)
-        if (check("", names[i], "good", out, sizeof out) != 0 || *out)
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (check("--races --global-races", names[i], "good", out, sizeof out) != 0 || *out)
             fail_msg("%s: %s", names[i], out);
 }
 

@@ -18,11 +18,11 @@
 
 struct ct_shadow {
     struct ct_shadow *next;
-    uint64_t start, size_bytes; /* of the allocation */
-    unsigned long long id;      /* its id */
-    struct ct_context *context; /* borrowed: it destroys its shadows */
-    bool is_forgotten;          /* everything counts as written */
-    struct ct_backing memory;   /* zeroed: there is none */
+    uint64_t start, size_bytes;         /* of the allocation */
+    unsigned long long id;              /* its id */
+    struct ct_context *context;         /* borrowed: it destroys its shadows */
+    bool is_forgotten;                  /* everything counts as written */
+    struct ct_backing written, writers; /* zeroed: there is none */
 };
 
 static struct {
@@ -31,9 +31,11 @@ static struct {
     struct ct_shadow *removed;
 } shadows = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_SHADOWS)};
 
+enum { WRITERS_BYTES = 2 }; /* for each byte */
+
 static bool is_on(void)
 {
-    return ct_config()->check && ct_config()->check_written;
+    return ct_config()->check && (ct_config()->check_written || ct_config()->check_blocks);
 }
 
 static struct ct_shadow **bucket_of(uint64_t start)
@@ -103,7 +105,8 @@ void ct_shadows_free(struct ct_context *context, struct ct_shadow *list)
 
     while ((shadow = list) != NULL) {
         list = shadow->next;
-        ct_backing_destroy(context, &shadow->memory);
+        ct_backing_destroy(context, &shadow->written);
+        ct_backing_destroy(context, &shadow->writers);
         free(shadow);
     }
 }
@@ -132,21 +135,28 @@ static struct ct_shadow *find_locked_or_null(const struct ct_range *range)
     return shadow;
 }
 
-static bool make_memory(struct ct_context *context, struct ct_shadow *shadow)
+static bool make_zeros(struct ct_context *context, uint64_t size_bytes, struct ct_backing *out)
 {
-    CUresult r = ct_backing_create_device(context, shadow->size_bytes, ALIGN, &shadow->memory);
+    CUresult r = ct_backing_create_device(context, size_bytes, ALIGN, out);
 
-    if (r == CUDA_SUCCESS && !shadow->memory.host) {
-        ct_backing_destroy(context, &shadow->memory);
-        shadow->memory = (struct ct_backing){0};
+    if (r == CUDA_SUCCESS && !out->host) {
+        ct_backing_destroy(context, out);
+        *out = (struct ct_backing){0};
         r = CUDA_ERROR_OUT_OF_MEMORY;
     }
     if (r != CUDA_SUCCESS)
-        r = ct_backing_create_host(context, shadow->size_bytes, CT_MEMORY_HOST, &shadow->memory);
-    if (r != CUDA_SUCCESS)
-        return false;
-    memset(shadow->memory.host, 0, shadow->size_bytes);
-    return true;
+        r = ct_backing_create_host(context, size_bytes, CT_MEMORY_HOST, out);
+    if (r == CUDA_SUCCESS)
+        memset(out->host, 0, size_bytes);
+    return r == CUDA_SUCCESS;
+}
+
+static bool make_memory(struct ct_context *context, struct ct_shadow *shadow)
+{
+    const uint64_t words = (shadow->size_bytes + 3) / 4 * 4;
+
+    return (!ct_config()->check_written || make_zeros(context, shadow->size_bytes, &shadow->written)) &&
+           (!ct_config()->check_blocks || make_zeros(context, WRITERS_BYTES * words, &shadow->writers));
 }
 
 /* A new shadow, which is in no list. context_or_null NULL: forgotten. NULL: out of memory. */
@@ -162,7 +172,7 @@ static struct ct_shadow *make_or_null(struct ct_context *context_or_null, const 
                                  .context = range->context,
                                  .is_forgotten = !context_or_null};
     if (context_or_null && !make_memory(context_or_null, shadow)) {
-        ct_log(CT_LOG_INFO, "no memory for the shadow of %llu bytes: reads of what was never written are not found there",
+        ct_log(CT_LOG_INFO, "no memory for the shadow of %llu bytes: reads of what was never written, and races, are not found there",
                (unsigned long long)range->size_bytes);
         shadow->is_forgotten = true;
     }
@@ -234,14 +244,16 @@ static struct ct_shadow *usable_or_null(struct ct_context *context, const struct
     return is_usable ? shadow : NULL;
 }
 
-uint64_t ct_shadow_distance(struct ct_context *context, const struct ct_range *range)
+struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struct ct_range *range)
 {
-    const struct ct_shadow *shadow;
+    struct ct_shadow_places places = {0, 0};
+    const struct ct_shadow *shadow = is_on() && may_have_shadow(range) ? usable_or_null(context, range) : NULL;
 
-    if (!is_on() || !may_have_shadow(range))
-        return 0;
-    shadow = usable_or_null(context, range);
-    return shadow ? shadow->memory.address - shadow->start : 0;
+    if (shadow && shadow->written.host)
+        places.written = shadow->written.address - shadow->start;
+    if (shadow && shadow->writers.host)
+        places.writers = shadow->writers.address - WRITERS_BYTES * shadow->start;
+    return places;
 }
 
 void ct_shadow_note_write(struct ct_context *context, uint64_t address, uint64_t size_bytes)
@@ -249,11 +261,12 @@ void ct_shadow_note_write(struct ct_context *context, uint64_t address, uint64_t
     const struct ct_shadow *shadow;
     struct ct_range range;
 
-    if (!is_on() || !address || !size_bytes || ct_address_find(address, size_bytes, &range) != CUDA_SUCCESS || !may_have_shadow(&range))
+    if (!is_on() || !ct_config()->check_written || !address || !size_bytes ||
+        ct_address_find(address, size_bytes, &range) != CUDA_SUCCESS || !may_have_shadow(&range))
         return;
     shadow = usable_or_null(context, &range);
     if (shadow)
-        memset((char *)shadow->memory.host + (address - range.start), 0xff, size_bytes);
+        memset((char *)shadow->written.host + (address - range.start), 0xff, size_bytes);
 }
 
 void ct_shadow_forget(uint64_t address)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shadows of device memory, for `cuttle check --initcheck`: a byte for each byte of an allocation, 0 until something is written there. Checked kernels
- * read and write them (struct ptx2spv_check_range.written); for everything else that writes to device memory the host marks the bytes when it enqueues
- * the command. Without the option nothing here does anything.
+/* Shadows of device memory, for `cuttle check`. Checked kernels read and write them (struct ptx2spv_check_range).
+ *   --initcheck     a byte for each byte of an allocation, 0 until something is written there. For everything else that writes to device memory the host marks
+ *                   the bytes when it enqueues the command.
+ *   --global-races  8 bytes for each 4 bytes, which tell what block of what launch wrote there last
+ * Without these options nothing here does anything.
  *
  * Only memory of cuMemAlloc and cuMemAllocAsync (and their relatives) has a shadow, and only as long as nothing writes to it that is not seen here:
  * other processes, other APIs, kernels that are not checked, and kernels of other contexts. */
@@ -10,9 +12,11 @@
 
 #include "address_space.h"
 
-/* The distance from an address in the range to that of its byte in the shadow, for a kernel of a context; 0: there is no shadow. It stays valid until
- * the context has been idle after the range was removed. */
-uint64_t ct_shadow_distance(struct ct_context *context, const struct ct_range *range);
+struct ct_shadow_places {
+    uint64_t written, writers; /* as in struct ptx2spv_check_range; 0: there is none */
+};
+/* For a kernel of a context. They stay valid until the context has been idle after the range was removed. */
+struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struct ct_range *range);
 /* A command of a context that is being enqueued writes to [address, address + size_bytes). */
 void ct_shadow_note_write(struct ct_context *context, uint64_t address, uint64_t size_bytes);
 /* The allocation with that byte counts as written from now on, as does every one that there is. */

@@ -76,11 +76,16 @@ static void add_thread(struct ct_report *report, const struct ptx2spv_check_site
     ct_report_member(report, "count", "%" PRIu32, site->count);
 }
 
-/* The other thread of a race: its place in the block is not known here, only its number. */
+/* The other thread or block of a race: its place is not known here, only its number. */
 static void add_other(struct ct_report *report, const struct ptx2spv_check_site *site)
 {
     if (site->fault != PTX2SPV_CHECK_RACE)
         return;
+    if (!is_window(site)) {
+        ct_report_line(report, "after a write by block number %" PRIu32 " of the grid, which nothing orders before", site->other - 1);
+        ct_report_member(report, "other_block", "%" PRIu32, site->other - 1);
+        return;
+    }
     if (site->other == PTX2SPV_CHECK_SEVERAL) {
         ct_report_line(report, "with threads of several warps, without a barrier between");
         return;

@@ -12,7 +12,7 @@
 #define CT_CHANNEL "check"
 #define FIRST_CAPACITY 64
 
-static bool add_shadowed(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes, uint64_t written)
+static bool add_shadowed(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes, struct ct_shadow_places shadows)
 {
     if (ranges->n == ranges->capacity) {
         const size_t capacity = ranges->capacity ? 2 * ranges->capacity : FIRST_CAPACITY;
@@ -23,13 +23,13 @@ static bool add_shadowed(struct ct_check_ranges *ranges, uint64_t start, uint64_
         ranges->items = items;
         ranges->capacity = capacity;
     }
-    ranges->items[ranges->n++] = (struct ptx2spv_check_range){start, bytes, written, 0};
+    ranges->items[ranges->n++] = (struct ptx2spv_check_range){start, bytes, shadows.written, shadows.writers};
     return true;
 }
 
 static bool add(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes)
 {
-    return add_shadowed(ranges, start, bytes, 0);
+    return add_shadowed(ranges, start, bytes, (struct ct_shadow_places){0, 0});
 }
 
 static bool add_variables(struct ct_check_ranges *ranges, const struct ct_module *module)
@@ -98,7 +98,7 @@ static bool add_range(struct ct_check_ranges *ranges, struct ct_context *context
         return add_image(ranges, context, range);
     if (range->kind == CT_RANGE_VIRTUAL)
         return add_mappings(ranges, range);
-    return add_shadowed(ranges, range->start, range->size_bytes | flag, ct_shadow_distance(context, range));
+    return add_shadowed(ranges, range->start, range->size_bytes | flag, ct_shadow_places(context, range));
 }
 
 static bool add_all(struct ct_check_ranges *ranges, struct ct_context *context)

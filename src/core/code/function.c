@@ -183,6 +183,7 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
     options.any_grid = function->is_any_grid;
     options.check = ct_function_is_checked(function);
     options.check_races = options.check && ct_config()->check_races;
+    options.check_blocks = options.check && ct_config()->check_blocks;
     options.check_written = options.check && ct_config()->check_written;
     status = run_compiler(function, target, &options, out);
     if (status != PTX2SPV_OK)

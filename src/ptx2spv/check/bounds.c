@@ -104,7 +104,9 @@ static const struct ct_check_limits *param_limits(struct ct_check *check, uint64
     limits->start = ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, start), CT_W_64);
     limits->n_places = places(at, ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, bytes), CT_W_64), bytes);
     if (check->uses)
-        limits->written = ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, written), CT_W_64);
+        limits->shadows.written = ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, written), CT_W_64);
+    if (check->mark.i)
+        limits->shadows.writers = ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, writers), CT_W_64);
     return limits;
 }
 
@@ -168,9 +170,17 @@ static struct ct_verdict global_bounds(struct ct_check *check, struct ct_cursor 
     return known(false);
 }
 
-ct_value ct_check_written_fast(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
+struct ct_shadows ct_check_fast_shadows(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
 {
-    return access->root.kind == CT_ROOT_PARAM ? param_limits(check, access->root.offset, access->bytes)->written : ct_const64(at, 0);
+    struct ct_shadows none = {CT_NO_VALUE, CT_NO_VALUE};
+
+    if (access->root.kind == CT_ROOT_PARAM)
+        return param_limits(check, access->root.offset, access->bytes)->shadows;
+    if (check->uses)
+        none.written = ct_const64(at, 0);
+    if (check->mark.i)
+        none.writers = ct_const64(at, 0);
+    return none;
 }
 
 struct ct_verdict ct_check_bounds(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)

@@ -41,6 +41,8 @@ ct_value ct_check_control(struct ct_check *check)
 {
     if (!check->control.i)
         check->control = ct_load_added_param(&check->entry, &check->fn->check_param_offset);
+    if (!check->fn->check_sites)
+        check->fn->check_sites = 1; /* number 0 */
     return check->control;
 }
 
@@ -89,13 +91,13 @@ uint32_t ct_check_describe(const struct ct_access *access)
     return PTX2SPV_CHECK_ACCESS(insn->where.source, access->bytes, operation, spaces[insn->space]);
 }
 
-/* What is executed if the cheap test does not let the access pass. `then` makes the access; `join` follows it. Returns the distance to the shadow of an
- * access that may be made, or none. */
-static ct_value make_slow_path(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, struct ct_block *then,
-                               struct ct_block *join)
+/* What is executed if the cheap test does not let the access pass. `then` makes the access; `join` follows it. Returns the shadows of an access
+ * that may be made. */
+static struct ct_shadows make_slow_path(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, struct ct_block *then,
+                                        struct ct_block *join)
 {
     struct ct_fn *fn = check->fn;
-    struct ct_found found = {.inside = CT_NO_VALUE, .written = CT_NO_VALUE};
+    struct ct_found found = {.inside = CT_NO_VALUE};
 
     if (!ct_check_is_window(access->insn)) {
         struct ct_block *refused = ct_block_create(fn);
@@ -112,7 +114,7 @@ static ct_value make_slow_path(struct ct_check *check, struct ct_cursor *at, con
                         .fault = fault_of(at, access, found.inside),
                     });
     ct_ssa_jump(fn, at->block, join);
-    return found.written;
+    return found.shadows;
 }
 
 /* The results of the access become phis at the head of `join`, whose predecessors are the block of the access and, second, the refusal. */
@@ -143,23 +145,24 @@ static ct_value joined(struct ct_fn *fn, struct ct_block *then, ct_value fast, c
 {
     struct ct_cursor at = {.fn = fn, .block = then, .before = then->first, .where = then->first->where};
 
-    return then->preds.n == 1 ? slow : ct_emit2(&at, CT_OP_PHI, PTX_NONE, CT_W_64, fast, slow);
+    return !slow.i || then->preds.n == 1 ? slow : ct_emit2(&at, CT_OP_PHI, PTX_NONE, CT_W_64, fast, slow);
 }
 
-/* Makes the access depend on the verdict. Returns the distance to the shadow of written bytes; none: in shared and local memory, and without that option. */
-static ct_value guard(struct ct_check *check, const struct ct_access *access, const struct ct_verdict *fast, struct ct_cursor *at)
+/* Makes the access depend on the verdict. Returns its shadows. */
+static struct ct_shadows guard(struct ct_check *check, const struct ct_access *access, const struct ct_verdict *fast, struct ct_cursor *at)
 {
     struct ct_fn *fn = check->fn;
     struct ct_insn *insn = access->insn;
     ct_value *zeros = CT_ARENA_ARRAY(&fn->compilation->scratch, ct_value, insn->n_results + 1);
     struct ct_block *test = insn->block, *slow = ct_block_create(fn), *join, *then;
     struct ct_cursor in_slow = {.fn = fn, .block = slow, .where = insn->where};
-    ct_value never, fast_written = CT_NO_VALUE, slow_written;
+    struct ct_shadows quick = {CT_NO_VALUE, CT_NO_VALUE}, searched;
+    ct_value never;
 
     make_zeros(at, insn, zeros);
     never = ct_emit_const(at, CT_W_PRED, 0);
-    if (check->uses && !fast->never && !ct_check_is_window(insn))
-        fast_written = ct_check_written_fast(check, at, access);
+    if (!fast->never && !ct_check_is_window(insn))
+        quick = ct_check_fast_shadows(check, at, access);
     then = ct_block_split(fn, test, insn);
     join = ct_block_split(fn, then, insn->next);
     at->before = NULL;
@@ -168,9 +171,12 @@ static ct_value guard(struct ct_check *check, const struct ct_access *access, co
     else
         ct_ssa_branch(at, fast->never ? never : fast->holds, then, slow);
     ct_ssa_jump(fn, then, join);
-    slow_written = make_slow_path(check, &in_slow, access, then, join);
+    searched = make_slow_path(check, &in_slow, access, then, join);
     merge_results(fn, insn, zeros, join);
-    return slow_written.i ? joined(fn, then, fast_written, slow_written) : CT_NO_VALUE;
+    return (struct ct_shadows){
+        .written = joined(fn, then, quick.written, searched.written),
+        .writers = joined(fn, then, quick.writers, searched.writers),
+    };
 }
 
 static bool is_access(const struct ct_insn *insn)
@@ -192,7 +198,7 @@ static void examine(struct ct_check *check, struct ct_insn *insn)
 {
     struct ct_cursor at = {.fn = check->fn, .block = insn->block, .before = insn, .where = insn->where};
     struct ct_access access = {.insn = insn, .bytes = ct_check_access_bytes(insn), .writes = insn->op != CT_OP_LOAD};
-    ct_value written = CT_NO_VALUE;
+    struct ct_shadows shadows = {CT_NO_VALUE, CT_NO_VALUE};
     struct ct_verdict fast;
 
     insn->is_checked = false;
@@ -202,11 +208,13 @@ static void examine(struct ct_check *check, struct ct_insn *insn)
         access.root = ct_check_root(check, insn->operands[0]);
     fast = ct_check_bounds(check, &at, &access);
     if (fast.holds.i || fast.never)
-        written = guard(check, &access, &fast, &at);
+        shadows = guard(check, &access, &fast, &at);
     if (insn->space == CT_SPACE_SHARED)
-        written = check->shared_written;
-    if (written.i)
-        ct_check_written(check, &access, written);
+        shadows.written = check->shared_written;
+    if (shadows.written.i)
+        ct_check_written(check, &access, shadows.written);
+    if (shadows.writers.i)
+        ct_check_blocks(check, &access, shadows.writers);
 }
 
 /* The first instruction of the entry that is no phi. */
@@ -246,6 +254,8 @@ enum ct_pass_result ct_pass_check(struct ct_fn *fn)
     ct_check_begin(&check, first_of(fn->blocks.v[0]));
     if (fn->compilation->options.check_written)
         begin_written(&check);
+    if (fn->checks_blocks)
+        ct_blocks_begin(&check);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (is_access(insn))

@@ -2,7 +2,7 @@
 /* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
 #ifndef PTX2SPV_CHECK_H
 #define PTX2SPV_CHECK_H
-/* Parts: barriers.c, bounds.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, written.c. */
+/* Parts: barriers.c, blocks.c, bounds.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, written.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -20,12 +20,17 @@ struct ct_root {
     bool is_place;
 };
 
+/* Where the shadows of a range are, as in struct ptx2spv_check_range; none: without the option, or for accesses to shared and local memory. */
+struct ct_shadows {
+    ct_value written, writers;
+};
+
 /* The limits of a range that a root leads to, in values that dominate the whole kernel. */
 struct ct_check_limits {
     uint64_t offset; /* of the parameter */
     uint32_t bytes;  /* of the accesses */
     ct_value start, n_places;
-    ct_value written; /* with check_written: as in struct ptx2spv_check_range */
+    struct ct_shadows shadows;
 };
 
 struct ct_check {
@@ -34,6 +39,7 @@ struct ct_check {
     ct_value control;       /* the address of struct ptx2spv_check, or none yet */
     CT_VEC(struct ct_check_limits) limits;
     const uint8_t *uses;     /* with check_written: enum ct_check_use of each value that the program has */
+    ct_value mark, launch;   /* with fn->checks_blocks: the halves of a mark, see blocks.c */
     ct_value shared_written; /* the distance from shared memory to its shadow of written bytes; none: there is no such shadow */
 };
 
@@ -80,14 +86,14 @@ ct_value ct_check_shared_size(struct ct_cursor *at);
 ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value offset, uint32_t bytes);
 ct_value ct_check_is_aligned(struct ct_cursor *at, const struct ct_access *access);
 
-/* The distance to the shadow of written bytes, for accesses that the cheap test lets pass. */
-ct_value ct_check_written_fast(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access);
+/* Those of an access that the cheap test lets pass. */
+struct ct_shadows ct_check_fast_shadows(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access);
 
 /* search.c: looks the address up in the ranges. `at` continues behind it. */
 struct ct_found {
-    ct_value inside;  /* it is within a range */
-    ct_value allowed; /* moreover it may be accessed like that */
-    ct_value written; /* with check_written: the distance to the shadow, 0 in shared and local memory */
+    ct_value inside;           /* it is within a range */
+    ct_value allowed;          /* moreover it may be accessed like that */
+    struct ct_shadows shadows; /* 0 in shared and local memory */
 };
 struct ct_found ct_check_search(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access);
 
@@ -96,6 +102,8 @@ struct ct_found ct_check_search(struct ct_check *check, struct ct_cursor *at, co
 const uint8_t *ct_check_find_uses(const struct ct_fn *fn);
 /* Tests and marks the bytes of an access that is allowed, before it. distance: from an address to that of its shadow. */
 void ct_check_written(struct ct_check *check, const struct ct_access *access, ct_value distance);
+/* An access of the same form as the program's, to a place of the same alignment (at most 16 bytes) in shared or other memory. */
+struct ct_insn *ct_check_access_like(struct ct_cursor *at, enum ct_op op, const struct ct_access *access, ct_value place);
 uint32_t ct_check_describe(const struct ct_access *access); /* PTX2SPV_CHECK_ACCESS */
 
 /* shared_shadow.c: whether the program may write to shared memory without an access that is examined. */
@@ -119,6 +127,11 @@ void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct 
 enum { CT_BARRIER_THREAD_BYTES = 8 };
 bool ct_barriers_may_diverge(struct ct_fn *fn);
 void ct_barriers_examine(struct ct_check *check, struct ct_cursor *entry);
+
+/* blocks.c: whether nothing in the kernel orders blocks; and the test and the marks of an access that is allowed, before it. */
+bool ct_blocks_are_unordered(const struct ct_fn *fn);
+void ct_blocks_begin(struct ct_check *check);
+void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_value writers);
 
 /* check.c: for code at the kernel's entry; first: the instruction before which it goes. */
 void ct_check_begin(struct ct_check *check, struct ct_insn *first);

@@ -52,6 +52,11 @@ static ct_value find(struct ct_cursor *at, ct_value control, ct_value address)
     return range_at(at, ranges, ct_add_imm(at, low, UINT32_MAX));
 }
 
+static ct_value shadow(struct ct_cursor *at, ct_value range, uint64_t member, ct_value is_inside)
+{
+    return ct_select(at, is_inside, ct_check_load(at, range, member, CT_W_64), ct_const64(at, 0));
+}
+
 static struct ct_found search_global(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
 {
     const ct_value control = ct_check_control(check);
@@ -66,10 +71,11 @@ static struct ct_found search_global(struct ct_check *check, struct ct_cursor *a
     found.allowed = found.inside;
     if (access->writes)
         found.allowed = ct_and(at, found.allowed, ct_icmp(at, PTX_U64, PTX_EQ, bytes, size));
-    found.written = CT_NO_VALUE;
+    found.shadows = (struct ct_shadows){CT_NO_VALUE, CT_NO_VALUE};
     if (check->uses)
-        found.written = ct_select(at, found.inside, ct_check_load(at, range, offsetof(struct ptx2spv_check_range, written), CT_W_64),
-                                  ct_const64(at, 0));
+        found.shadows.written = shadow(at, range, offsetof(struct ptx2spv_check_range, written), found.inside);
+    if (check->mark.i)
+        found.shadows.writers = shadow(at, range, offsetof(struct ptx2spv_check_range, writers), found.inside);
     return found;
 }
 

@@ -59,8 +59,6 @@ void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct 
     const ct_value sites = ct_check_load(at, control, offsetof(struct ptx2spv_check, sites), CT_W_64);
     ct_value place;
 
-    if (!check->fn->check_sites)
-        check->fn->check_sites = 1; /* number 0 */
     place = place_of(check, at, sites, incident->fault);
     check->fn->check_sites += PTX2SPV_CHECK_FAULTS;
     store(at, place, offsetof(struct ptx2spv_check_site, address), ct_zext64(at, incident->address));

@@ -56,15 +56,31 @@ static enum ptx_type shadow_type(enum ptx_type type)
     }
 }
 
-static struct ct_insn *shadow_access(struct ct_cursor *at, enum ct_op op, const struct ct_access *access, ct_value place, uint32_t n)
+/* The number and the width of the values that the access reads or writes. */
+static uint32_t count_of(const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_LOAD ? insn->n_results : insn->op == CT_OP_STORE ? insn->n_operands - 1 : 1;
+}
+
+static enum ct_width width_of(const struct ct_fn *fn, const struct ct_insn *insn)
+{
+    return ct_width_of_value(fn, insn->op == CT_OP_LOAD ? insn->results[0] : insn->operands[1]);
+}
+
+struct ct_insn *ct_check_access_like(struct ct_cursor *at, enum ct_op op, const struct ct_access *access, ct_value place)
 {
     const struct ct_insn *insn = access->insn;
-    struct ct_insn *shadow = ct_emit_insn(at, op, shadow_type(insn->type), op == CT_OP_LOAD ? n : 0, op == CT_OP_LOAD ? 1 : n + 1);
+    const uint32_t n = count_of(insn);
+    struct ct_insn *like = ct_emit_insn(at, op, shadow_type(insn->type), op == CT_OP_LOAD ? n : 0, op == CT_OP_LOAD ? 1 : n + 1);
 
-    shadow->space = insn->space == CT_SPACE_SHARED ? CT_SPACE_SHARED : CT_SPACE_GLOBAL;
-    shadow->align_log2 = insn->align_log2 < 4 ? insn->align_log2 : 4; /* of struct ptx2spv_check.written */
-    shadow->operands[0] = place;
-    return shadow;
+    like->space = insn->space == CT_SPACE_SHARED ? CT_SPACE_SHARED : CT_SPACE_GLOBAL;
+    like->align_log2 = insn->align_log2 < 4 ? insn->align_log2 : 4; /* of struct ptx2spv_check.written */
+    like->operands[0] = place;
+    for (uint32_t i = 0; i < like->n_results; i++) {
+        like->results[i] = ct_value_create(at->fn, width_of(at->fn, insn));
+        at->fn->values.v[like->results[i].i].def = like;
+    }
+    return like;
 }
 
 static ct_value place_of(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value distance)
@@ -77,32 +93,16 @@ static ct_value place_of(struct ct_check *check, struct ct_cursor *at, const str
                      place);
 }
 
-/* The number and the width of the values that the access reads or writes. */
-static uint32_t count_of(const struct ct_insn *insn)
-{
-    return insn->op == CT_OP_LOAD ? insn->n_results : insn->op == CT_OP_STORE ? insn->n_operands - 1 : 1;
-}
-
-static enum ct_width width_of(const struct ct_fn *fn, const struct ct_insn *insn)
-{
-    return ct_width_of_value(fn, insn->op == CT_OP_LOAD ? insn->results[0] : insn->operands[1]);
-}
-
 /* ---- reads ---- */
 
 /* A read counts if none of its bytes is written: a word of which a part is padding does not. Of a vector, which is how structures are copied, an
  * element counts by itself only if something is computed from it. */
 static ct_value is_unwritten(struct ct_cursor *at, const struct ct_access *access, ct_value place)
 {
-    const uint32_t n = count_of(access->insn);
-    struct ct_insn *load = shadow_access(at, CT_OP_LOAD, access, place, n);
+    const struct ct_insn *load = ct_check_access_like(at, CT_OP_LOAD, access, place);
     ct_value all = CT_NO_VALUE, some = CT_NO_VALUE;
 
-    for (uint32_t i = 0; i < n; i++) {
-        load->results[i] = ct_value_create(at->fn, width_of(at->fn, access->insn));
-        at->fn->values.v[load->results[i].i].def = load;
-    }
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < load->n_results; i++) {
         const ct_value is_zero = ct_equals(at, load->results[i], 0);
 
         all = all.i ? ct_and(at, all, is_zero) : is_zero;
@@ -146,12 +146,11 @@ static void test(struct ct_check *check, struct ct_cursor *at, const struct ct_a
 
 static void mark(struct ct_cursor *at, const struct ct_access *access, ct_value place)
 {
-    const uint32_t n = count_of(access->insn);
     const ct_value ones = ct_emit_const(at, width_of(at->fn, access->insn), UINT64_MAX);
-    struct ct_insn *store = shadow_access(at, CT_OP_STORE, access, place, n);
+    struct ct_insn *store = ct_check_access_like(at, CT_OP_STORE, access, place);
 
-    for (uint32_t i = 0; i < n; i++)
-        store->operands[1 + i] = ones;
+    for (uint32_t i = 1; i < store->n_operands; i++)
+        store->operands[i] = ones;
 }
 
 void ct_check_written(struct ct_check *check, const struct ct_access *access, ct_value distance)
