@@ -278,8 +278,10 @@ CUresult ct_memory_pool_import_pointer(struct ct_memory_pool *pool, struct ct_co
             r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a block of a memory pool");
     if (r == CUDA_SUCCESS)
         r = map_and_take(&import);
-    if (r == CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS) {
+        ct_shadow_forget(import.address); /* the other process writes to it */
         *out_address = import.address;
+    }
     garbage.slabs = import.mapped;
     ct_pool_garbage_free(pool->device->pools, &garbage);
     free(import.spares[0]);
