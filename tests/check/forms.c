@@ -110,9 +110,13 @@ static void write_first(CUdeviceptr p, bool by_copy)
 static CUdeviceptr of_host(bool is_good)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    CUdeviceptr p;
     void *host = aligned_alloc(page, page);
+    int has_read_only;
+    CUdeviceptr p;
 
+    ok(cuDeviceGetAttribute(&has_read_only, CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED, 0));
+    if (!has_read_only)
+        exit(LEFT_OUT);
     if (!host)
         exit(3);
     memset(host, 0, page);

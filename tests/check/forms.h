@@ -45,6 +45,8 @@
     FORM(shared_atomic, "shared", "atomic operation", 4, 1, 0, "atom.shared.add.u32 %v0, [%z], 0;")
 
 /* FAULT(name, kind, options, of_reads, of_writes, of_shared): what may be wrong with the access */
+enum { LEFT_OUT = 77 }; /* the program's exit status: the device has no such memory */
+
 #define FORM_FAULTS                                                                                                                        \
     FAULT(behind, "out-of-bounds", "", 1, 1, 0)                                                                                            \
     FAULT(before, "out-of-bounds", "", 1, 1, 0)                                                                                            \
