@@ -20,6 +20,8 @@
  * does), no other kernel is affected. */
 #include "judge.h"
 
+#include <spirv/unified1/spirv.h>
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +34,10 @@ enum { EXIT_GUILTY = 1, EXIT_USAGE = 2, EXIT_NO_JUDGE = 77 };
 
 #define USUAL_BLOCK_THREADS 256
 #define USUAL_DYNAMIC_SHARED_BYTES 1024
-#define PATIENCE_S 240 /* seconds of processor time; unrolled loops of f64 take Intel's compiler 90 where f64 is integer code */
-#define ASLEEP 8       /* factor for the limit of wall-clock time: the machine may be busy */
+#define PATIENCE_S 60 /* seconds of processor time */
+#define CALLS_MAX                                                                                                                          \
+    24 /* of operations on f64, on a chip without them: each is a thousand instructions of Intel's GPUs, where the driver inlines it */
+#define ASLEEP 8 /* factor for the limit of wall-clock time: the machine may be busy */
 #define BATCH_MAX 256
 #define SMALL_WORDS 3000   /* size of a module that is batched with others */
 #define BATCH_WORDS 30000  /* size of a batch */
@@ -62,7 +66,7 @@ struct trial {
     unsigned n_held;
     size_t held_words;
     uint64_t seen[EXHIBITS_MAX];
-    unsigned n_seen, compiled, lacking, uncompilable, guilty;
+    unsigned n_seen, compiled, lacking, uncompilable, too_long, guilty;
     uint64_t most_spills, most_scalar_spills;
 };
 
@@ -314,6 +318,15 @@ static bool compiles_for(const struct ptx2spv_module *module, unsigned index, co
     return true;
 }
 
+static unsigned count_calls(const struct ptx2spv_kernel *kernel)
+{
+    unsigned n = 0;
+
+    for (size_t at = 5; at < kernel->n_words; at += kernel->words[at] >> 16)
+        n += (kernel->words[at] & 0xffff) == SpvOpFunctionCall;
+    return n;
+}
+
 /* Whether a device with all features would accept the kernel. If not, no device does, and there is no module to judge. */
 static bool compiles_anywhere(const struct trial *trial, const struct ptx2spv_module *module, unsigned index)
 {
@@ -344,7 +357,10 @@ static void compile_kernel(struct trial *trial, const struct ptx2spv_module *mod
     struct ptx2spv_kernel kernel;
     enum ptx2spv_status status = ptx2spv_kernel_compile(module, index, &trial->judge.target, &options, &kernel);
 
-    if (status == PTX2SPV_OK) {
+    if (status == PTX2SPV_OK && !trial->judge.target.float64 && count_calls(&kernel) > CALLS_MAX) {
+        trial->too_long++;
+        ptx2spv_kernel_finish(&kernel);
+    } else if (status == PTX2SPV_OK) {
         uint64_t hash = hash_bytes(kernel.words, kernel.n_words * sizeof *kernel.words);
 
         if (hash % trial->options->parts == trial->options->part && is_new(trial, hash))
@@ -461,9 +477,9 @@ static int open_judge(struct trial *trial)
 static int report(const struct trial *trial, const struct corpus *corpus)
 {
     printf("%s: %zu texts; %u modules compiled, at most %llu registers and %llu scalar ones spilled; %u need what the chip lacks, "
-           "%u compile for no device; %u complaints\n",
+           "%u compile for no device, %u have too much software f64; %u complaints\n",
            trial->judge.name, corpus->n, trial->compiled, (unsigned long long)trial->most_spills,
-           (unsigned long long)trial->most_scalar_spills, trial->lacking, trial->uncompilable, trial->guilty);
+           (unsigned long long)trial->most_scalar_spills, trial->lacking, trial->uncompilable, trial->too_long, trial->guilty);
     if (!trial->compiled)
         printf("nothing was judged\n");
     return trial->guilty || !trial->compiled ? EXIT_GUILTY : 0;

@@ -118,9 +118,12 @@ static int shares_managed_memory(const struct ct_device_info *info)
     return is_cpu(info) && has_unified_addressing(info);
 }
 
-/* No API reports it. CPUs have half as many vector lanes for double. */
+/* No API reports it. CPUs have half as many vector lanes for double. Without f64 a multiply-add is some thousand instructions, whose rate on an H200
+ * was 1/109 to 1/170 of that of f32 (bench_math, CUTTLE_MATH=single). */
 static int double_ratio(const struct ct_device_info *info)
 {
+    if (!info->target.float64)
+        return 128;
     return info->kind == CT_DEVICE_CPU ? 2 : (int)ct_compute_capability(info)->ratio;
 }
 
