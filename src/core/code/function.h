@@ -51,10 +51,10 @@ void ct_function_retire(struct ct_function *function);
 
 void ct_function_release(struct ct_function *function); /* releases the result of ct_function_lookup; NULL is a no-op */
 
-/* Compiles the function unless it has been compiled. The caller holds no lock. NOT_SUPPORTED, INVALID_PTX, OUT_OF_MEMORY and errors of
- * the backend. In a thread that compiles ahead (ct_thread_compiles_ahead) NOT_SUPPORTED also means that the kernel is left to its launch. */
 /* Whether its accesses to memory are examined. */
 bool ct_function_is_checked(const struct ct_function *function);
+/* Compiles the function unless it has been compiled. The caller holds no lock. NOT_SUPPORTED, INVALID_PTX, OUT_OF_MEMORY and errors of
+ * the backend. In a thread that compiles ahead (ct_thread_compiles_ahead) NOT_SUPPORTED also means that the kernel is left to its launch. */
 CUresult ct_function_compile(struct ct_function *function);
 /* Returns the same kernel compiled for cooperative launches, borrowed from the function. Errors of ct_function_compile. */
 CUresult ct_function_cooperative(struct ct_function *function, struct ct_function **out);

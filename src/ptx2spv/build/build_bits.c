@@ -21,18 +21,6 @@ static ct_value count_ones(struct ct_cursor *at, ct_value x)
     return ct_add(at, low, ct_op1(at, CT_OP_POPC, PTX_B32, high));
 }
 
-/* The number of zero bits above the highest set bit; the width if x is 0. */
-static ct_value count_leading_zeros(struct ct_cursor *at, ct_value x)
-{
-    ct_value low, high;
-
-    if (ct_width_at(at, x) == CT_W_32)
-        return ct_op1(at, CT_OP_CLZ, PTX_B32, x);
-    ct_unpack2(at, x, &low, &high);
-    low = ct_add_imm(at, ct_op1(at, CT_OP_CLZ, PTX_B32, low), 32);
-    return ct_select(at, ct_equals(at, high, 0), low, ct_op1(at, CT_OP_CLZ, PTX_B32, high));
-}
-
 void ct_build_popc(struct ct_build *b)
 {
     ct_build_result(b, count_ones(&b->at, ct_build_source(b, 1, b->insn->types[0])), PTX_U32);
@@ -40,7 +28,7 @@ void ct_build_popc(struct ct_build *b)
 
 void ct_build_clz(struct ct_build *b)
 {
-    ct_build_result(b, count_leading_zeros(&b->at, ct_build_source(b, 1, b->insn->types[0])), PTX_U32);
+    ct_build_result(b, ct_count_leading_zeros(&b->at, ct_build_source(b, 1, b->insn->types[0])), PTX_U32);
 }
 
 /* The position of the most significant bit that is not a sign bit (for unsigned types: the most significant set bit), counted from bit
@@ -54,7 +42,7 @@ void ct_build_bfind(struct ct_build *b)
 
     if (ptx_type_is_signed(type))
         x = ct_xor(at, x, ct_sar_imm(at, x, bits - 1));
-    zeros = count_leading_zeros(at, x);
+    zeros = ct_count_leading_zeros(at, x);
     position = b->insn->mods.shiftamt ? zeros : ct_sub(at, ct_const32(at, bits - 1), zeros);
     ct_build_result(b, ct_select(at, ct_equals(at, zeros, bits), ct_const32(at, UINT32_MAX), position), PTX_U32);
 }

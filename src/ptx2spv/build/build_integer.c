@@ -112,28 +112,12 @@ void ct_build_absolute(struct ct_build *b)
 
 /* ---- products ---- */
 
-static ct_value wide_product(struct ct_cursor *at, ct_value x, ct_value y)
-{
-    return ct_emit2(at, CT_OP_MULWIDE, PTX_U32, CT_W_64, x, y);
-}
-
-/* The upper half of a 64x64-bit product, computed from four 32x32-bit ones; a correction follows for negative factors. */
+/* The upper half of a 64x64-bit product: the unsigned one, with a correction for negative factors. */
 static ct_value high_product64(struct ct_cursor *at, enum ptx_type type, ct_value x, ct_value y)
 {
-    ct_value xs[2], ys[2], low, cross[2], high, carries;
+    ct_value low, high;
 
-    ct_unpack2(at, x, &xs[0], &xs[1]);
-    ct_unpack2(at, y, &ys[0], &ys[1]);
-    low = wide_product(at, xs[0], ys[0]);
-    cross[0] = wide_product(at, xs[0], ys[1]);
-    cross[1] = wide_product(at, xs[1], ys[0]);
-    high = wide_product(at, xs[1], ys[1]);
-    carries = ct_shr_imm(at, low, 32);
-    for (int i = 0; i < 2; i++) {
-        carries = ct_add(at, carries, ct_zext64(at, ct_low32(at, cross[i])));
-        high = ct_add(at, high, ct_shr_imm(at, cross[i], 32));
-    }
-    high = ct_add(at, high, ct_shr_imm(at, carries, 32));
+    ct_wide_product64(at, x, y, &low, &high);
     if (!ptx_type_is_signed(type))
         return high;
     high = ct_sub(at, high, ct_and(at, ct_sar_imm(at, x, 63), y));

@@ -52,9 +52,6 @@ ct_value ct_float_flushed(struct ct_cursor *at, enum ptx_type type, ct_value x);
 ct_value ct_float_saturated(struct ct_cursor *at, enum ptx_type type, ct_value x);
 /* SPIR-V's conversion between float types, which rounds to nearest even when it narrows. */
 ct_value ct_float_resized(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, ct_value x);
-/* ---- half.c: the same between f16 and f32 by integers ---- */
-ct_value ct_half_widened(struct ct_cursor *at, ct_value x);
-ct_value ct_half_narrowed(struct ct_cursor *at, ct_value x);
 ct_value ct_float_is_nan(struct ct_cursor *at, enum ptx_type type, ct_value x);
 /* bf16, for which no target has instructions: widened to the f32 whose upper half it is; and narrowed from f32 or f64, rounded to
  * nearest even. */
@@ -111,6 +108,9 @@ ct_value ct_lower_integer_root32(struct ct_lower *l, enum ptx_rounding rounding,
 /* ---- lower_fused32.c: a * b + c, likewise; the second one of bf16 operands widened to f32, whose result is bf16 ---- */
 ct_value ct_lower_integer_fused32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c);
 ct_value ct_lower_integer_fused_bf16(struct ct_lower *l, ct_value a, ct_value b, ct_value c);
+/* ---- half.c: conversions between f16 and f32 by integers ---- */
+ct_value ct_half_widened(struct ct_cursor *at, ct_value x);
+ct_value ct_half_narrowed(struct ct_cursor *at, ct_value x); /* rounded to nearest even */
 /* ---- lower_approximate.c: within the error bounds of the ISA ---- */
 ct_value ct_lower_approximation(struct ct_lower *l, enum ptx_type type, const ct_value *operands);
 /* ---- lower_fma64.c ---- */

@@ -83,17 +83,9 @@ static struct term sum_of(struct ct_cursor *at, const struct term *x, const stru
     };
 }
 
-static ct_value count_zeros(struct ct_cursor *at, ct_value x)
-{
-    const ct_value upper = ct_low32(at, ct_shr_imm(at, x, 32));
-    const ct_value in_upper = ct_op1(at, CT_OP_CLZ, PTX_B32, upper), in_lower = ct_op1(at, CT_OP_CLZ, PTX_B32, ct_low32(at, x));
-
-    return ct_select(at, ct_equals(at, upper, 0), ct_add_imm(at, in_lower, 32), in_upper);
-}
-
 static struct ct_unrounded32 normalized(struct ct_cursor *at, const struct term *x, ct_value is_inexact)
 {
-    const ct_value zeros = ct_op2(at, CT_OP_MIN, PTX_U32, count_zeros(at, x->magnitude), ct_const32(at, 63));
+    const ct_value zeros = ct_op2(at, CT_OP_MIN, PTX_U32, ct_count_leading_zeros(at, x->magnitude), ct_const32(at, 63));
     const ct_value bits = shifted(at, CT_OP_SHL, x->magnitude, zeros);
     const ct_value rest = ct_and_imm(at, bits, (UINT64_C(1) << REST_BITS) - 1);
 

@@ -124,6 +124,36 @@ void ct_unpack2(struct ct_cursor *at, ct_value a, ct_value *low, ct_value *high)
     *high = insn->results[1];
 }
 
+ct_value ct_count_leading_zeros(struct ct_cursor *at, ct_value a)
+{
+    ct_value low, high;
+
+    if (ct_width_at(at, a) == CT_W_32)
+        return ct_op1(at, CT_OP_CLZ, PTX_B32, a);
+    ct_unpack2(at, a, &low, &high);
+    low = ct_add_imm(at, ct_op1(at, CT_OP_CLZ, PTX_B32, low), 32);
+    return ct_select(at, ct_equals(at, high, 0), low, ct_op1(at, CT_OP_CLZ, PTX_B32, high));
+}
+
+static ct_value product32(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    return ct_emit2(at, CT_OP_MULWIDE, PTX_U32, CT_W_64, a, b);
+}
+
+/* From the products of halves. None of the sums carries out of 64 bits. */
+void ct_wide_product64(struct ct_cursor *at, ct_value a, ct_value b, ct_value *low, ct_value *high)
+{
+    ct_value a_low, a_high, b_low, b_high, lowest, middle, other;
+
+    ct_unpack2(at, a, &a_low, &a_high);
+    ct_unpack2(at, b, &b_low, &b_high);
+    lowest = product32(at, a_low, b_low);
+    middle = ct_add(at, product32(at, a_high, b_low), ct_shr_imm(at, lowest, 32));
+    other = ct_add(at, product32(at, a_low, b_high), ct_and_imm(at, middle, UINT32_MAX));
+    *low = ct_or(at, ct_and_imm(at, lowest, UINT32_MAX), ct_shl_imm(at, other, 32));
+    *high = ct_add(at, ct_add(at, product32(at, a_high, b_high), ct_shr_imm(at, middle, 32)), ct_shr_imm(at, other, 32));
+}
+
 ct_value ct_sysval(struct ct_cursor *at, enum ct_sysval which)
 {
     const bool wide = which == CT_SYS_IMAGE_BASE || which == CT_SYS_FAULT_BASE || which == CT_SYS_PARAM_BASE;

@@ -179,6 +179,11 @@ static inline ct_value ct_zext64(struct ct_cursor *at, ct_value a)
 ct_value ct_pack2(struct ct_cursor *at, ct_value low, ct_value high);
 void ct_unpack2(struct ct_cursor *at, ct_value a, ct_value *low, ct_value *high);
 
+/* The number of zero bits above the highest set bit, in 32 bits; the width (32 or 64) if `a` is 0. */
+ct_value ct_count_leading_zeros(struct ct_cursor *at, ct_value a);
+/* The halves of the 128 bits of an unsigned product of 64-bit values. */
+void ct_wide_product64(struct ct_cursor *at, ct_value a, ct_value b, ct_value *low, ct_value *high);
+
 ct_value ct_sysval(struct ct_cursor *at, enum ct_sysval which);
 
 /* The address of the launch's struct ptx2spv_grid; in cooperative kernels only (grid.c). */

@@ -14,7 +14,6 @@ static const struct software {
     enum form form;
 } software[CT_OP_COUNT] = {
 #define SOFTWARE64(operation, handler, form_) [CT_OP_##operation] = {ct_software64_##handler, form_},
-#define SOFTWARE64_COMPARISON(operation) [CT_OP_##operation] = {NULL, INLINE},
 #include "software64.def"
 };
 
@@ -23,17 +22,10 @@ static bool is_software(const struct ct_insn *insn)
     return software[insn->op].form != NONE && (insn->type == PTX_F64 || insn->type2 == PTX_F64);
 }
 
-static ct_value expanded(struct ct_cursor *at, const struct ct_insn *insn)
-{
-    if (insn->op == CT_OP_FCMP)
-        return ct_software64_compared(at, insn->compare, insn->operands[0], insn->operands[1]);
-    return software[insn->op].function(at, insn->type, insn->type2, insn->operands);
-}
-
 static ct_value replacement(struct ct_cursor *at, const struct ct_insn *insn)
 {
     if (at->fn->expands_software64 || software[insn->op].form == INLINE)
-        return expanded(at, insn);
+        return software[insn->op].function(at, insn);
     return ct_subroutine_call(at, insn, &(struct ct_subroutine_call){.operands = insn->operands, .expands_software64 = true});
 }
 

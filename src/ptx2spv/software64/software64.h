@@ -12,13 +12,10 @@ enum { CT_BIAS64 = 1023, CT_FRACTION_BITS64 = 52, CT_GREATEST_EXPONENT64 = 2047,
 #define CT_ONE64 UINT64_C(0x3ff0000000000000)
 #define CT_NAN64 UINT64_C(0xfff8000000000000) /* as ct_float_layout_of(PTX_F64)->nan */
 
-/* The function that computes an operation, from operands as many as it has; the result is of type `to`, the operands of type `from`. */
-typedef ct_value (*ct_software64_fn)(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands);
-#define SOFTWARE64(operation, handler, form)                                                                                               \
-    ct_value ct_software64_##handler(struct ct_cursor *, enum ptx_type, enum ptx_type, const ct_value *);
-#define SOFTWARE64_COMPARISON(operation)
+/* Emits the code for an instruction, and returns its result. */
+typedef ct_value (*ct_software64_fn)(struct ct_cursor *at, const struct ct_insn *insn);
+#define SOFTWARE64(operation, handler, form) ct_value ct_software64_##handler(struct ct_cursor *at, const struct ct_insn *insn);
 #include "software64.def"
-ct_value ct_software64_compared(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b); /* a predicate */
 
 /* ---- software64_parts.c: numbers taken apart, and rounded ---- */
 
@@ -39,7 +36,6 @@ ct_value ct_shifted64(struct ct_cursor *at, enum ct_op op, ct_value x, ct_value 
 ct_value ct_shifted_sticky64(struct ct_cursor *at, ct_value x, ct_value amount);
 /* Sets the last bit if `condition`. */
 ct_value ct_sticky64(struct ct_cursor *at, ct_value x, ct_value condition);
-ct_value ct_count_zeros64(struct ct_cursor *at, ct_value x); /* leading ones; 32 bits */
 /* The magnitude of the nearest float with so many bits of fraction, 64 bits wide; x->exponent is that of the new format, and bit 63 of the
  * significand is set unless the result is subnormal. The significand may have a sticky last bit. */
 ct_value ct_rounded_to(struct ct_cursor *at, unsigned fraction_bits, unsigned greatest_exponent, const struct ct_parts64 *x);

@@ -39,37 +39,34 @@ static ct_value narrowed(struct ct_cursor *at, ct_value x)
     return ct_select(at, ct_is_nan64(at, x), ct_const32(at, NAN32), ct_or(at, sign, magnitude));
 }
 
-ct_value ct_software64_float_to_float(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_float_to_float(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)to;
-    return from == PTX_F64 ? narrowed(at, operands[0]) : widened(at, operands[0]);
+    return insn->type == PTX_F64 ? narrowed(at, insn->operands[0]) : widened(at, insn->operands[0]);
 }
 
 /* ---- integers ---- */
 
 /* Towards zero; the value is in range. */
-ct_value ct_software64_float_to_integer(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_float_to_integer(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    const ct_value x = operands[0], zero = ct_const64(at, 0);
+    const ct_value x = insn->operands[0], zero = ct_const64(at, 0);
     const struct ct_parts64 parts = ct_parts64_of(at, x);
     const ct_value places = ct_sub(at, ct_const32(at, CT_BIAS64 + 63), parts.exponent); /* of the significand behind the point */
     const ct_value shift = ct_op2(at, CT_OP_MIN, PTX_U32, places, ct_const32(at, 63));
     const ct_value is_small = ct_icmp_imm(at, PTX_U64, PTX_LT, ct_magnitude64(at, x), CT_ONE64);
     ct_value result = ct_select(at, is_small, zero, ct_shifted64(at, CT_OP_SHR, parts.significand, shift));
 
-    (void)from;
-    if (ptx_type_is_signed(to))
+    if (ptx_type_is_signed(insn->type2))
         result = ct_select(at, ct_icmp_imm(at, PTX_S64, PTX_LT, x, 0), ct_sub(at, zero, result), result);
-    return ct_resize(at, result, PTX_U64, ct_width_of(to));
+    return ct_resize(at, result, PTX_U64, ct_width_of(insn->type2));
 }
 
-ct_value ct_software64_integer_to_float(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_integer_to_float(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    const ct_value x = ct_resize(at, operands[0], from, CT_W_64), zero = ct_const64(at, 0);
-    const ct_value sign = ptx_type_is_signed(from) ? ct_sign64(at, x) : zero;
-    const ct_value magnitude = ptx_type_is_signed(from) ? ct_select(at, ct_equals(at, sign, 0), x, ct_sub(at, zero, x)) : x;
+    const ct_value x = ct_resize(at, insn->operands[0], insn->type, CT_W_64), zero = ct_const64(at, 0);
+    const ct_value sign = ptx_type_is_signed(insn->type) ? ct_sign64(at, x) : zero;
+    const ct_value magnitude = ptx_type_is_signed(insn->type) ? ct_select(at, ct_equals(at, sign, 0), x, ct_sub(at, zero, x)) : x;
     const struct ct_parts64 parts = {magnitude, ct_const32(at, CT_BIAS64 + 63)}, normalized = ct_normalized64(at, &parts);
 
-    (void)to;
     return ct_select(at, ct_equals(at, magnitude, 0), zero, ct_rounded64(at, sign, &normalized));
 }

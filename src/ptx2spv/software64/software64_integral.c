@@ -36,28 +36,24 @@ static ct_value is_negative(struct ct_cursor *at, ct_value x)
     return ct_icmp_imm(at, PTX_S64, PTX_LT, x, 0);
 }
 
-ct_value ct_software64_floor(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_floor(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)from, (void)to;
-    return integral(at, operands[0], is_negative(at, operands[0]));
+    return integral(at, insn->operands[0], is_negative(at, insn->operands[0]));
 }
 
-ct_value ct_software64_ceiling(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_ceiling(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)from, (void)to;
-    return integral(at, operands[0], ct_not(at, is_negative(at, operands[0])));
+    return integral(at, insn->operands[0], ct_not(at, is_negative(at, insn->operands[0])));
 }
 
-ct_value ct_software64_truncated(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_truncated(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)from, (void)to;
-    return integral(at, operands[0], ct_emit_const(at, CT_W_PRED, 0));
+    return integral(at, insn->operands[0], ct_emit_const(at, CT_W_PRED, 0));
 }
 
-ct_value ct_software64_nearest_integer(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_nearest_integer(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)from, (void)to;
-    return integral(at, operands[0], CT_NO_VALUE);
+    return integral(at, insn->operands[0], CT_NO_VALUE);
 }
 
 /* ---- comparisons ---- */
@@ -70,7 +66,7 @@ static ct_value ordered(struct ct_cursor *at, ct_value x)
     return ct_sub(at, ct_xor(at, ct_magnitude64(at, x), sign), sign);
 }
 
-ct_value ct_software64_compared(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
+static ct_value compared(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
 {
     static const uint8_t of_numbers[] = {
         [PTX_EQ] = PTX_EQ,  [PTX_NE] = PTX_NE,  [PTX_LT] = PTX_LT,  [PTX_LE] = PTX_LE,  [PTX_GT] = PTX_GT,  [PTX_GE] = PTX_GE,
@@ -87,34 +83,35 @@ ct_value ct_software64_compared(struct ct_cursor *at, enum ptx_compare compare, 
     return compare >= PTX_EQU ? ct_or(at, holds, has_nan) : ct_and(at, holds, ct_not(at, has_nan));
 }
 
+ct_value ct_software64_comparison(struct ct_cursor *at, const struct ct_insn *insn)
+{
+    return compared(at, insn->compare, insn->operands[0], insn->operands[1]);
+}
+
 /* The other operand if one is a NaN. */
 static ct_value extreme(struct ct_cursor *at, enum ptx_compare compare, ct_value a, ct_value b)
 {
-    return ct_select(at, ct_or(at, ct_software64_compared(at, compare, a, b), ct_is_nan64(at, b)), a, b);
+    return ct_select(at, ct_or(at, compared(at, compare, a, b), ct_is_nan64(at, b)), a, b);
 }
 
-ct_value ct_software64_minimum(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_minimum(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)from, (void)to;
-    return extreme(at, PTX_LT, operands[0], operands[1]);
+    return extreme(at, PTX_LT, insn->operands[0], insn->operands[1]);
 }
 
-ct_value ct_software64_maximum(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_maximum(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)from, (void)to;
-    return extreme(at, PTX_GT, operands[0], operands[1]);
+    return extreme(at, PTX_GT, insn->operands[0], insn->operands[1]);
 }
 
 /* ---- signs ---- */
 
-ct_value ct_software64_negated(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_negated(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)from, (void)to;
-    return ct_xor_imm(at, operands[0], CT_SIGN64);
+    return ct_xor_imm(at, insn->operands[0], CT_SIGN64);
 }
 
-ct_value ct_software64_magnitude(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_magnitude(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)from, (void)to;
-    return ct_magnitude64(at, operands[0]);
+    return ct_magnitude64(at, insn->operands[0]);
 }

@@ -38,15 +38,6 @@ ct_value ct_shifted_sticky64(struct ct_cursor *at, ct_value x, ct_value amount)
     return ct_sticky64(at, kept, ct_icmp(at, PTX_U64, PTX_NE, back, x));
 }
 
-ct_value ct_count_zeros64(struct ct_cursor *at, ct_value x)
-{
-    ct_value low, high, in_low;
-
-    ct_unpack2(at, x, &low, &high);
-    in_low = ct_add_imm(at, ct_op1(at, CT_OP_CLZ, PTX_B32, low), 32);
-    return ct_select(at, ct_equals(at, high, 0), in_low, ct_op1(at, CT_OP_CLZ, PTX_B32, high));
-}
-
 /* Subnormals have the exponent of the least normal number, without its leading bit. */
 struct ct_parts64 ct_parts64_of(struct ct_cursor *at, ct_value x)
 {
@@ -61,7 +52,7 @@ struct ct_parts64 ct_parts64_of(struct ct_cursor *at, ct_value x)
 
 struct ct_parts64 ct_normalized64(struct ct_cursor *at, const struct ct_parts64 *x)
 {
-    const ct_value zeros = ct_op2(at, CT_OP_MIN, PTX_U32, ct_count_zeros64(at, x->significand), ct_const32(at, 63));
+    const ct_value zeros = ct_op2(at, CT_OP_MIN, PTX_U32, ct_count_leading_zeros(at, x->significand), ct_const32(at, 63));
 
     return (struct ct_parts64){
         .significand = ct_shifted64(at, CT_OP_SHL, x->significand, zeros),

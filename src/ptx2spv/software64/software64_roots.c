@@ -89,16 +89,14 @@ static ct_value quotient(struct ct_cursor *at, ct_value a, ct_value b)
     return ct_select_nan64(at, ct_or(at, undefined, ct_or(at, ct_is_nan64(at, a), ct_is_nan64(at, b))), result);
 }
 
-ct_value ct_software64_quotient(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_quotient(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)from, (void)to;
-    return quotient(at, operands[0], operands[1]);
+    return quotient(at, insn->operands[0], insn->operands[1]);
 }
 
-ct_value ct_software64_inverse(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_inverse(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    (void)from, (void)to;
-    return quotient(at, ct_const64(at, CT_ONE64), operands[0]);
+    return quotient(at, ct_const64(at, CT_ONE64), insn->operands[0]);
 }
 
 /* ---- square roots ---- */
@@ -153,28 +151,26 @@ static ct_value is_negative_or_nan(struct ct_cursor *at, ct_value a, ct_value no
 }
 
 /* Zeros and positive infinity are their own roots. */
-ct_value ct_software64_root(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_root(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    const ct_value a = operands[0], no_a = ct_equals(at, ct_magnitude64(at, a), 0);
+    const ct_value a = insn->operands[0], no_a = ct_equals(at, ct_magnitude64(at, a), 0);
     const struct radicand radicand = radicand_of(at, a);
     const struct ct_parts64 result = {significand_root(at, radicand.m), ct_add_imm(at, radicand.power, CT_BIAS64)};
     const ct_value finite = ct_rounded64(at, ct_const64(at, 0), &result);
     const ct_value is_itself = ct_or(at, no_a, ct_equals(at, a, CT_INFINITE64));
 
-    (void)from, (void)to;
     return ct_select_nan64(at, is_negative_or_nan(at, a, no_a), ct_select(at, is_itself, a, finite));
 }
 
 /* An approximation: the exact inverse root or a neighbour. The result is normal. */
-ct_value ct_software64_inverse_root(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_inverse_root(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    const ct_value a = operands[0], no_a = ct_equals(at, ct_magnitude64(at, a), 0);
+    const ct_value a = insn->operands[0], no_a = ct_equals(at, ct_magnitude64(at, a), 0);
     const struct radicand radicand = radicand_of(at, a);
     const struct ct_parts64 result = {ct_shl_imm(at, inverse_root(at, radicand.m), 1),
                                       ct_sub(at, ct_const32(at, CT_BIAS64 - 1), radicand.power)};
     ct_value value = ct_rounded64(at, ct_const64(at, 0), &result);
 
-    (void)from, (void)to;
     value = ct_select(at, ct_equals(at, a, CT_INFINITE64), ct_const64(at, 0), value);
     value = ct_select(at, no_a, ct_or_imm(at, a, CT_INFINITE64), value);
     return ct_select_nan64(at, is_negative_or_nan(at, a, no_a), value);

@@ -18,9 +18,9 @@ static ct_value is_infinite(struct ct_cursor *at, ct_value magnitude)
 
 /* ---- sums ---- */
 
-ct_value ct_software64_sum(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+static ct_value sum(struct ct_cursor *at, ct_value a, ct_value b)
 {
-    const ct_value a = operands[0], b = operands[1], a_magnitude = ct_magnitude64(at, a), b_magnitude = ct_magnitude64(at, b);
+    const ct_value a_magnitude = ct_magnitude64(at, a), b_magnitude = ct_magnitude64(at, b);
     const ct_value exchanged = ct_icmp(at, PTX_U64, PTX_LT, a_magnitude, b_magnitude);
     const ct_value x = ct_select(at, exchanged, b, a), y = ct_select(at, exchanged, a, b); /* |x| >= |y| */
     const ct_value cancels = ct_icmp_imm(at, PTX_S64, PTX_LT, ct_xor(at, a, b), 0);
@@ -28,24 +28,26 @@ ct_value ct_software64_sum(struct ct_cursor *at, enum ptx_type from, enum ptx_ty
     const ct_value distance = ct_op2(at, CT_OP_MIN, PTX_U32, ct_sub(at, high.exponent, low.exponent), ct_const32(at, 63));
     const ct_value first = ct_shr_imm(at, high.significand, 1);
     const ct_value second = ct_shifted_sticky64(at, ct_shr_imm(at, low.significand, 1), distance);
-    const struct ct_parts64 sum = {ct_select(at, cancels, ct_sub(at, first, second), ct_add(at, first, second)),
-                                   ct_add_imm(at, high.exponent, 1)};
-    const struct ct_parts64 normalized = ct_normalized64(at, &sum);
+    const struct ct_parts64 exact = {ct_select(at, cancels, ct_sub(at, first, second), ct_add(at, first, second)),
+                                     ct_add_imm(at, high.exponent, 1)};
+    const struct ct_parts64 normalized = ct_normalized64(at, &exact);
     const ct_value sign = ct_sign64(at, x), zero = ct_select(at, cancels, ct_const64(at, 0), sign);
-    const ct_value finite = ct_select(at, ct_equals(at, sum.significand, 0), zero, ct_rounded64(at, sign, &normalized));
+    const ct_value finite = ct_select(at, ct_equals(at, exact.significand, 0), zero, ct_rounded64(at, sign, &normalized));
     const ct_value greatest = ct_magnitude64(at, x), is_special = ct_icmp_imm(at, PTX_U64, PTX_GE, greatest, CT_INFINITE64);
     const ct_value opposed = ct_and(at, cancels, is_infinite(at, ct_magnitude64(at, y)));
     const ct_value is_nan = ct_and(at, is_special, ct_or(at, opposed, ct_icmp_imm(at, PTX_U64, PTX_GT, greatest, CT_INFINITE64)));
 
-    (void)from, (void)to;
     return ct_select_nan64(at, is_nan, ct_select(at, is_special, x, finite));
 }
 
-ct_value ct_software64_difference(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_sum(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    const ct_value terms[] = {operands[0], ct_xor_imm(at, operands[1], CT_SIGN64)};
+    return sum(at, insn->operands[0], insn->operands[1]);
+}
 
-    return ct_software64_sum(at, from, to, terms);
+ct_value ct_software64_difference(struct ct_cursor *at, const struct ct_insn *insn)
+{
+    return sum(at, insn->operands[0], ct_xor_imm(at, insn->operands[1], CT_SIGN64));
 }
 
 /* ---- products ---- */
@@ -64,9 +66,9 @@ static ct_value with_special_factors(struct ct_cursor *at, ct_value a, ct_value 
 }
 
 /* The significand of a product of two significands has 127 or 128 bits, of which the lower half is sticky only. */
-ct_value ct_software64_product(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_product(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    const ct_value a = operands[0], b = operands[1], sign = ct_sign64(at, ct_xor(at, a, b));
+    const ct_value a = insn->operands[0], b = insn->operands[1], sign = ct_sign64(at, ct_xor(at, a, b));
     const struct ct_parts64 a_parts = ct_parts64_of(at, a), b_parts = ct_parts64_of(at, b);
     const struct ct_parts64 x = ct_normalized64(at, &a_parts), y = ct_normalized64(at, &b_parts);
     const struct ct_wide wide = ct_wide_product(at, x.significand, y.significand);
@@ -78,7 +80,6 @@ ct_value ct_software64_product(struct ct_cursor *at, enum ptx_type from, enum pt
         ct_select(at, is_short, ct_add_imm(at, product.exponent, UINT64_MAX), product.exponent),
     };
 
-    (void)from, (void)to;
     return with_special_factors(at, a, b, sign, ct_rounded64(at, sign, &normalized));
 }
 
@@ -155,9 +156,9 @@ static ct_value rounded_sum(struct ct_cursor *at, const struct term *x, const st
     return ct_select(at, ct_wide_is_zero(at, sum.magnitude), ct_and(at, x->sign, y->sign), finite);
 }
 
-ct_value ct_software64_fused(struct ct_cursor *at, enum ptx_type from, enum ptx_type to, const ct_value *operands)
+ct_value ct_software64_fused(struct ct_cursor *at, const struct ct_insn *insn)
 {
-    const ct_value a = operands[0], b = operands[1], c = operands[2];
+    const ct_value a = insn->operands[0], b = insn->operands[1], c = insn->operands[2];
     const struct term product = product_term(at, a, b), addend = addend_term(at, c);
     const ct_value a_magnitude = ct_magnitude64(at, a), b_magnitude = ct_magnitude64(at, b);
     const ct_value infinite = ct_or(at, is_infinite(at, a_magnitude), is_infinite(at, b_magnitude));
@@ -168,7 +169,6 @@ ct_value ct_software64_fused(struct ct_cursor *at, enum ptx_type from, enum ptx_
     const ct_value is_nan = ct_or(at, some_nan, ct_or(at, opposed, ct_and(at, infinite, zero)));
     ct_value result = ct_select(at, c_infinite, c, rounded_sum(at, &product, &addend));
 
-    (void)from, (void)to;
     result = ct_select(at, infinite, ct_or_imm(at, product.sign, CT_INFINITE64), result);
     return ct_select_nan64(at, is_nan, result);
 }

@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "software64.h"
 
-static ct_value product32(struct ct_cursor *at, ct_value a, ct_value b)
-{
-    return ct_emit2(at, CT_OP_MULWIDE, PTX_U32, CT_W_64, a, b);
-}
-
-/* From the products of halves. None of the sums carries out of 64 bits. */
 struct ct_wide ct_wide_product(struct ct_cursor *at, ct_value a, ct_value b)
 {
-    ct_value a_low, a_high, b_low, b_high, lowest, middle, other;
+    struct ct_wide product;
 
-    ct_unpack2(at, a, &a_low, &a_high);
-    ct_unpack2(at, b, &b_low, &b_high);
-    lowest = product32(at, a_low, b_low);
-    middle = ct_add(at, product32(at, a_high, b_low), ct_shr_imm(at, lowest, 32));
-    other = ct_add(at, product32(at, a_low, b_high), ct_and_imm(at, middle, UINT32_MAX));
-    return (struct ct_wide){
-        .low = ct_or(at, ct_and_imm(at, lowest, UINT32_MAX), ct_shl_imm(at, other, 32)),
-        .high = ct_add(at, ct_add(at, product32(at, a_high, b_high), ct_shr_imm(at, middle, 32)), ct_shr_imm(at, other, 32)),
-    };
+    ct_wide_product64(at, a, b, &product.low, &product.high);
+    return product;
 }
 
 ct_value ct_upper_product(struct ct_cursor *at, ct_value a, ct_value b)
@@ -80,7 +67,7 @@ struct ct_wide ct_wide_shifted_sticky(struct ct_cursor *at, struct ct_wide x, ct
 
 ct_value ct_wide_count_zeros(struct ct_cursor *at, struct ct_wide x)
 {
-    const ct_value is_far = ct_equals(at, x.high, 0), zeros = ct_count_zeros64(at, ct_select(at, is_far, x.low, x.high));
+    const ct_value is_far = ct_equals(at, x.high, 0), zeros = ct_count_leading_zeros(at, ct_select(at, is_far, x.low, x.high));
 
     return ct_select(at, is_far, ct_add_imm(at, zeros, 64), zeros);
 }
