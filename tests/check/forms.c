@@ -3,7 +3,7 @@
  * accesses in the PTX. */
 #include "forms.h"
 
-#include <cuda.h>
+#include "check_program.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -44,32 +44,9 @@ static const char ptx[] = ".version 7.4\n.target sm_70\n.address_size 64\n.exter
     SHARED_FORMS;
 #undef FORM
 
-#define ok(call) check_call(call, #call)
-static void check_call(CUresult r, const char *call)
-{
-    if (r == CUDA_SUCCESS)
-        return;
-    fprintf(stderr, "%s returns %d\n", call, (int)r);
-    exit(3);
-}
-
-static unsigned line_of(const char *kernel)
-{
-    char head[64];
-    const char *at, *mark;
-    unsigned line = 1;
-
-    snprintf(head, sizeof head, ".entry %s(", kernel);
-    at = strstr(ptx, head);
-    mark = at ? strstr(at, MARK) : NULL;
-    for (const char *p = ptx; mark && p < mark; p++)
-        line += *p == '\n';
-    return mark ? line : 0;
-}
-
 static int print_lines(void)
 {
-#define FORM(name, space, operation, bytes, reads, writes, code) printf("%s %u\n", #name, line_of(#name));
+#define FORM(name, space, operation, bytes, reads, writes, code) printf("%s %u\n", #name, marked_line(ptx, #name, MARK));
     READ_FORMS
     WRITE_FORMS
     SHARED_FORMS

@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "check_command.h"
+
 static const char *cuttle, *forms;
 
 static const struct form {
@@ -38,30 +40,6 @@ static const struct fault {
     FORM_FAULTS
 #undef FAULT
 };
-
-/* Runs a command for its output. Returns its status. */
-static int run(const char *command, char *out, size_t size)
-{
-    FILE *pipe = popen(command, "r");
-    size_t n;
-
-    assert_non_null(pipe);
-    n = fread(out, 1, size - 1, pipe);
-    out[n] = 0;
-    return pclose(pipe);
-}
-
-static unsigned line_of(const char *lines, const char *name)
-{
-    char row[64];
-    const char *at;
-
-    snprintf(row, sizeof row, "%s ", name);
-    for (at = strstr(lines, row); at && at > lines && at[-1] != '\n';)
-        at = strstr(at + 1, row);
-    assert_non_null(at);
-    return (unsigned)strtoul(at + strlen(row), NULL, 10);
-}
 
 static int check(const struct fault *fault, const struct form *form, const char *good, char *out, size_t size)
 {
@@ -114,7 +92,7 @@ static void test_all(void **state)
 
             if (!(faults[k].of_reads && form->reads) && !(faults[k].of_writes && form->writes) && !(faults[k].of_shared && form->shared))
                 continue;
-            if (!expect(&faults[k], form, line_of(lines, form->name))) {
+            if (!expect(&faults[k], form, (unsigned)strtoul(behind_name(lines, form->name), NULL, 10))) {
                 print_message("%s is left out\n", faults[k].name);
                 n = LEFT_OUT;
                 break;

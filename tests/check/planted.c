@@ -4,7 +4,7 @@
  * "status" ends with status 7, and "signal" by a signal. */
 #include "planted.h"
 
-#include <cuda.h>
+#include "check_program.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -77,30 +77,6 @@ static const struct row {
     {"race", "race", 0, 1},
     {"race_in_warp", "race_in_warp", 0, 1},
 };
-
-#define ok(call) check_call(call, #call)
-static void check_call(CUresult r, const char *call)
-{
-    if (r == CUDA_SUCCESS)
-        return;
-    fprintf(stderr, "%s returns %d\n", call, (int)r);
-    exit(3);
-}
-
-/* The number of the marked line in the text of a kernel. */
-static unsigned line_of(const char *kernel)
-{
-    char head[64];
-    const char *at, *mark;
-    unsigned line = 1;
-
-    snprintf(head, sizeof head, ".entry %s(", kernel);
-    at = strstr(ptx, head);
-    mark = at ? strstr(at, MARK) : NULL;
-    for (const char *p = ptx; mark && p < mark; p++)
-        line += *p == '\n';
-    return mark ? line : 0;
-}
 
 /* Named in the stacks of reports. */
 CUdeviceptr planted_allocation(bool in_order);
@@ -206,7 +182,7 @@ static int make_calls(const char *then)
 static int print_lines(void)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        printf("%s %u\n", rows[i].name, line_of(rows[i].kernel));
+        printf("%s %u\n", rows[i].name, marked_line(ptx, rows[i].kernel, MARK));
     return 0;
 }
 

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "check_command.h"
+
 static const char *cuttle, *planted;
 
 static const struct row {
@@ -25,30 +27,13 @@ static const struct row {
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
-/* Runs a command for its output, of which it keeps `size` bytes. Returns its status. */
-static int run(const char *command, char *out, size_t size)
-{
-    FILE *pipe = popen(command, "r");
-    size_t n;
-
-    assert_non_null(pipe);
-    n = fread(out, 1, size - 1, pipe);
-    out[n] = 0;
-    return pclose(pipe);
-}
-
 static unsigned line_of(const char *name)
 {
-    char command[4096], out[4096], row[64];
-    const char *at;
+    char command[4096], out[4096];
 
     snprintf(command, sizeof command, "'%s' lines", planted);
     assert_int_equal(run(command, out, sizeof out), 0);
-    snprintf(row, sizeof row, "%s ", name);
-    for (at = strstr(out, row); at && at > out && at[-1] != '\n';)
-        at = strstr(at + 1, row);
-    assert_non_null(at);
-    return (unsigned)strtoul(at + strlen(row), NULL, 10);
+    return (unsigned)strtoul(behind_name(out, name), NULL, 10);
 }
 
 static int check(const char *options, const char *name, const char *form, char *out, size_t size)

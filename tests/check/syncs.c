@@ -2,7 +2,7 @@
 /* check_syncs NAME [good]: launches a kernel of syncs.h with its fault, or without it. "lines" prints the marked lines of all kernels: NAME HERE THERE. */
 #include "syncs.h"
 
-#include <cuda.h>
+#include "check_program.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,34 +36,10 @@ static const char ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n.exter
             SYNC(fenced, "", "", 0, 63, 0, 0, "st.global.u32 [%c+512], %t;\nmembar.gl;\n");
 #undef SYNC
 
-#define ok(call) check_call(call, #call)
-static void check_call(CUresult r, const char *call)
-{
-    if (r == CUDA_SUCCESS)
-        return;
-    fprintf(stderr, "%s returns %d\n", call, (int)r);
-    exit(3);
-}
-
-/* The number of the line with a mark in the text of a kernel; 0: there is none. */
-static unsigned line_of(const char *kernel, const char *mark)
-{
-    char head[64];
-    const char *at, *end, *found;
-    unsigned line = 1;
-
-    snprintf(head, sizeof head, ".entry %s(", kernel);
-    at = strstr(ptx, head);
-    end = at ? strstr(at, "ret;\n}") : NULL;
-    found = end ? strstr(at, mark) : NULL;
-    for (const char *p = ptx; found && p < found; p++)
-        line += *p == '\n';
-    return found && found < end ? line : 0;
-}
-
 static int print_lines(void)
 {
-#define SYNC(name, kind, options, first, last, here, there, code) printf("%s %u %u\n", #name, line_of(#name, HERE), line_of(#name, THERE));
+#define SYNC(name, kind, options, first, last, here, there, code)                                                                          \
+    printf("%s %u %u\n", #name, marked_line(ptx, #name, HERE), marked_line(ptx, #name, THERE));
     BARRIER_SYNCS
     MASK_SYNCS
     RACE_SYNCS

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "check_command.h"
+
 static const char *cuttle, *syncs;
 static char lines[16384];
 
@@ -24,30 +26,6 @@ static const struct row {
     BARRIER_SYNCS MASK_SYNCS RACE_SYNCS BLOCKS_SYNCS
 #undef SYNC
 };
-
-/* Runs a command for its output. Returns its status. */
-static int run(const char *command, char *out, size_t size)
-{
-    FILE *pipe = popen(command, "r");
-    size_t n;
-
-    assert_non_null(pipe);
-    n = fread(out, 1, size - 1, pipe);
-    out[n] = 0;
-    return pclose(pipe);
-}
-
-static void lines_of(const char *name, unsigned out[2])
-{
-    char row[64];
-    const char *at;
-
-    snprintf(row, sizeof row, "%s ", name);
-    for (at = strstr(lines, row); at && at > lines && at[-1] != '\n';)
-        at = strstr(at + 1, row);
-    assert_non_null(at);
-    assert_int_equal(sscanf(at + strlen(row), "%u %u", &out[0], &out[1]), 2);
-}
 
 static int check(const char *options, const char *name, const char *form, char *out, size_t size)
 {
@@ -73,7 +51,7 @@ static void expect(const struct row *row)
     unsigned line[2];
     char out[16384];
 
-    lines_of(row->name, line);
+    assert_int_equal(sscanf(behind_name(lines, row->name), "%u %u", &line[0], &line[1]), 2);
     if (check(row->options, row->name, "", out, sizeof out) != 0 || !*out)
         fail_msg("%s: %s", row->name, *out ? out : "no report");
     for (char *report = strtok(out, "\n"); report; report = strtok(NULL, "\n"))
