@@ -130,7 +130,7 @@ static bool is_capability(CUdevice_attribute attribute)
 }
 
 /* cuDeviceGetAttribute. INVALID_VALUE: the attribute does not exist. core/device/device_attributes.def defines the values;
- * core/device/library_capability.def which libraries see another compute capability, and are told of its shared memory. */
+ * core/device/library_capability.def to which libraries another compute capability and its shared memory are reported. */
 CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevice dev)
 {
     struct ct_device *device;
@@ -144,7 +144,7 @@ CUresult CUDAAPI cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib, CUdevi
         *pi = attrib == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? number / 10 : number % 10;
     }
     if (r == CUDA_SUCCESS && attrib == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
-        *pi = (int)ct_library_hears_shared(&device->info, ct_thread_caller());
+        *pi = (int)ct_library_shared_optin(&device->info, ct_thread_caller());
     return r;
 }
 

@@ -40,10 +40,17 @@ static void report(const char *name)
     fprintf(stderr, "lacking_layer: %s\n", name);
 }
 
-static void limit(const char *name, uint32_t *value)
+/* The value of a limit in LACKING_LAYER; UINT32_MAX: it is not listed. */
+static uint32_t most_of(const char *name)
 {
     const char *word = find_word(name);
-    const uint32_t most = word ? (uint32_t)strtoul(word, NULL, 10) : UINT32_MAX;
+
+    return word ? (uint32_t)strtoul(word, NULL, 10) : UINT32_MAX;
+}
+
+static void limit(const char *name, uint32_t *value)
+{
+    const uint32_t most = most_of(name);
 
     if (*value <= most)
         return;
@@ -163,8 +170,7 @@ static atomic_uint allocations;
 static VKAPI_ATTR VkResult VKAPI_CALL allocate_memory(VkDevice device, const VkMemoryAllocateInfo *info,
                                                       const VkAllocationCallbacks *allocator, VkDeviceMemory *out)
 {
-    const char *word = find_word("maxMemoryAllocationCount");
-    const uint32_t most = word ? (uint32_t)strtoul(word, NULL, 10) : UINT32_MAX;
+    const uint32_t most = most_of("maxMemoryAllocationCount");
     VkResult result;
 
     if (atomic_fetch_add(&allocations, 1) >= most) {

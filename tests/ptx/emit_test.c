@@ -583,20 +583,29 @@ static const struct {
      0},
 };
 
+/* Compiles a body that begins with `loads`. The kernel is valid, and has so many functions beside its entry; to be finished. */
+static void compile_functions(const char *loads, const char *body, const struct ptx2spv_target *target, unsigned functions,
+                              struct outcome *out)
+{
+    char text[1024];
+
+    snprintf(text, sizeof text, "%s %s", loads, body);
+    compile(text, target, out);
+    if (out->status != PTX2SPV_OK)
+        fail_msg("%s: %s", body, out->messages);
+    assert_valid_spirv(out->kernel.words, out->kernel.n_words);
+    assert_int_equal(count_spirv(out->kernel.words, out->kernel.n_words, SpvOpFunction), 1 + functions);
+}
+
 static void test_subroutines(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof subroutine_rows / sizeof *subroutine_rows; i++) {
         struct outcome outcome;
-        char body[1024];
 
-        snprintf(body, sizeof body, "ld.global.f32 f0,[d0]; ld.global.f64 e0,[d0]; %s", subroutine_rows[i].body);
-        compile(body, &devices[INLINES].target, &outcome);
-        if (outcome.status != PTX2SPV_OK)
-            fail_msg("%s: %s", subroutine_rows[i].name, outcome.messages);
-        assert_valid_spirv(outcome.kernel.words, outcome.kernel.n_words);
         print_message("%s\n", subroutine_rows[i].name);
-        assert_int_equal(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpFunction), 1 + subroutine_rows[i].functions);
+        compile_functions("ld.global.f32 f0,[d0]; ld.global.f64 e0,[d0];", subroutine_rows[i].body, &devices[INLINES].target,
+                          subroutine_rows[i].functions, &outcome);
         assert_int_equal(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpFunctionCall), subroutine_rows[i].calls);
         ptx2spv_kernel_finish(&outcome.kernel);
     }
@@ -630,16 +639,12 @@ static void test_no_float64(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct outcome outcome;
-        char body[1024];
+        char body[512];
 
-        snprintf(body, sizeof body, "ld.global.f64 e0,[d0]; ld.global.f64 e1,[d0+8]; %s st.global.f64 [d0],e0;", rows[i].body);
-        compile(body, &devices[SINGLES].target, &outcome);
-        if (outcome.status != PTX2SPV_OK)
-            fail_msg("%s: %s", rows[i].body, outcome.messages);
-        assert_valid_spirv(outcome.kernel.words, outcome.kernel.n_words);
         print_message("%s\n", rows[i].body);
+        snprintf(body, sizeof body, "%s st.global.f64 [d0],e0;", rows[i].body);
+        compile_functions("ld.global.f64 e0,[d0]; ld.global.f64 e1,[d0+8];", body, &devices[SINGLES].target, rows[i].functions, &outcome);
         assert_false(has_capability(&outcome.kernel, SpvCapabilityFloat64));
-        assert_int_equal(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpFunction), 1 + rows[i].functions);
         ptx2spv_kernel_finish(&outcome.kernel);
     }
 }

@@ -172,7 +172,7 @@ static struct ct_shadow *make_or_null(struct ct_context *context_or_null, const 
                                  .context = range->context,
                                  .is_forgotten = !context_or_null};
     if (context_or_null && !make_memory(context_or_null, shadow)) {
-        ct_log(CT_LOG_INFO, "no memory for the shadow of %llu bytes: reads of what was never written, and races, are not found there",
+        ct_log(CT_LOG_INFO, "an allocation of %llu bytes is not examined for unwritten memory and races: there is no memory for its shadow",
                (unsigned long long)range->size_bytes);
         shadow->is_forgotten = true;
     }

@@ -2,7 +2,7 @@
 /* Shadows of device memory, for `cuttle check`. Checked kernels read and write them (struct ptx2spv_check_range).
  *   --initcheck     a byte for each byte of an allocation, 0 until something is written there. For everything else that writes to device memory the host marks
  *                   the bytes when it enqueues the command.
- *   --global-races  8 bytes for each 4 bytes, which tell what block of what launch wrote there last
+ *   --global-races  8 bytes for each 4 bytes: the block and the launch that wrote there last
  * Without these options nothing here does anything.
  *
  * Only memory of cuMemAlloc and cuMemAllocAsync (and their relatives) has a shadow, and only as long as nothing writes to it that is not seen here:

@@ -12,9 +12,9 @@
 static const struct library {
     const char *file;
     unsigned number;
-    bool hears_shared;
+    bool reports_shared;
 } libraries[] = {
-#define LIBRARY(file, number, hears_shared) {file, number, hears_shared},
+#define LIBRARY(file, number, reports_shared) {file, number, reports_shared},
 #include "library_capability.def"
 };
 
@@ -42,10 +42,10 @@ const struct ct_compute_capability *ct_library_capability(const struct ct_device
     return library ? ct_compute_capability_find_or_null(library->number) : ct_compute_capability(info);
 }
 
-unsigned ct_library_hears_shared(const struct ct_device_info *info, const void *caller)
+unsigned ct_library_shared_optin(const struct ct_device_info *info, const void *caller)
 {
     const struct library *library = library_of_or_null(caller);
 
-    return library && library->hears_shared ? ct_compute_capability_find_or_null(library->number)->shared_block
-                                            : ct_compute_capability(info)->shared_block;
+    return library && library->reports_shared ? ct_compute_capability_find_or_null(library->number)->shared_block
+                                              : ct_compute_capability(info)->shared_block;
 }

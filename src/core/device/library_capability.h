@@ -9,7 +9,7 @@
  * the shared memory that blocks may opt in to. CUTTLE_COMPUTE_CAPABILITY applies to all callers. Any thread. */
 const struct ct_compute_capability *ct_library_capability(const struct ct_device_info *info, const void *caller);
 
-/* The shared memory that blocks may opt in to, as that library or program is told. Any thread. */
-unsigned ct_library_hears_shared(const struct ct_device_info *info, const void *caller);
+/* The shared memory that blocks may opt in to, in bytes, as it is reported to that library or program. Any thread. */
+unsigned ct_library_shared_optin(const struct ct_device_info *info, const void *caller);
 
 #endif
