@@ -67,6 +67,8 @@ struct ptx2spv_options {
     bool check_races;    /* with check: also for races in shared memory; kernel_info.checks_races says whether that was possible */
     bool check_blocks;   /* with check: also for races between blocks in global memory */
     bool check_written;  /* with check: also for reads of memory that was never written */
+    bool
+        check_launches; /* with check: note which launch accessed what, as far as memory has shadows for that; kernel_info.checks_launches */
 };
 
 enum ptx2spv_dialect {
@@ -560,6 +562,9 @@ struct ptx2spv_check_range {
     /* Unless 0: each aligned word of 4 bytes has 8 bytes, at twice its address plus this: the mark of the block that wrote there last (blocks.c). With
      * check_blocks */
     uint64_t writers;
+    /* Unless 0: each aligned word of 4 bytes has 8 bytes, at twice its address plus this: the number (struct ptx2spv_check.launch) of the last launch that read
+     * it, and that of the last one that wrote there (launches.c). With check_launches */
+    uint64_t launches;
 };
 enum ptx2spv_check_fault {
     PTX2SPV_CHECK_NONE,
@@ -743,13 +748,13 @@ struct ptx2spv_kernel_info {
     uint8_t checks_races;     /* options.check_races was possible for its shared memory */
     uint8_t checks_written;   /* likewise options.check_written */
     uint8_t checks_barriers;  /* likewise options.check, where barriers may diverge */
+    uint8_t checks_launches;  /* likewise options.check_launches */
     /* With any of these: it has this many times as much shared memory as it would have without, whose size is rounded up to a multiple of 16 bytes if
      * that is more than once, and then check_thread_bytes for each thread of the block. Else 0. */
     uint8_t shared_copies, check_thread_bytes;
     uint8_t writes_unseen;  /* it may write to global memory without marking that as written (struct ptx2spv_check_range) */
     uint8_t whole_warps;    /* a block of a launch must have a multiple of 32 threads */
     uint8_t limits_objects; /* objects to which parameters point may have at most PTX2SPV_OBJECT_LIMIT bytes */
-    uint8_t reserved[1];    /* 0 */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */

@@ -30,6 +30,7 @@ static const bool asks_for_caller[CT_ROW_COUNT] = {
 
 static inline CUresult check(enum ct_entry_row row, const char *symbol, const void *caller)
 {
+    ct_thread_enter_call();
     if (asks_for_caller[row])
         ct_thread_set_caller(caller);
     if (ct_thread_is_in_host_function() && !allowed_in_host_functions[row])
@@ -42,6 +43,7 @@ static inline CUresult ended(const char *symbol, CUresult r)
 {
     const char *name = "success";
 
+    ct_thread_leave_call();
     if (!ct_check_watches_calls())
         return r;
     if (r != CUDA_SUCCESS && cuGetErrorName(r, &name) != CUDA_SUCCESS)

@@ -14,7 +14,7 @@ struct arguments {
     const struct tool_arguments *parsed;
     const char *input, *output, *kernel, *dump;
     const struct ptx2spv_target *target;
-    bool list, check, races, blocks, written;
+    bool list, check, races, blocks, launches, written;
 };
 
 /* Returns 0, or the exit status. */
@@ -31,6 +31,7 @@ static int take_arguments(struct arguments *out, const struct tool_arguments *pa
                               .check = values[PTX2SPV_ARGUMENT_CHECK] != NULL,
                               .races = values[PTX2SPV_ARGUMENT_RACES] != NULL,
                               .blocks = values[PTX2SPV_ARGUMENT_BLOCKS] != NULL,
+                              .launches = values[PTX2SPV_ARGUMENT_LAUNCHES] != NULL,
                               .written = values[PTX2SPV_ARGUMENT_WRITTEN] != NULL,
                               .target = tool_target(target),
                               .list = values[PTX2SPV_ARGUMENT_LIST]};
@@ -186,6 +187,7 @@ static int run(struct arguments *arguments)
                                             .check = arguments->check,
                                             .check_races = arguments->races,
                                             .check_blocks = arguments->blocks,
+                                            .check_launches = arguments->launches,
                                             .check_written = arguments->written};
     struct ptx2spv_module *module = NULL;
     enum ptx2spv_status status;

@@ -48,6 +48,13 @@ static inline bool ct_range_is_read_only(const struct ct_range *range)
     return range->kind == CT_RANGE_REGISTERED && (range->flags & CU_MEMHOSTREGISTER_READ_ONLY);
 }
 
+/* Whether the program accesses the range through pointers of the host, too, and may write there. */
+static inline bool ct_range_is_of_host(const struct ct_range *range)
+{
+    return range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_MANAGED || range->kind == CT_RANGE_MANAGED_VARIABLES ||
+           (range->kind == CT_RANGE_REGISTERED && !ct_range_is_read_only(range));
+}
+
 /* Whether the range is the device's view of host memory that is in the map at the host's address, too. */
 static inline bool ct_range_is_second_address(const struct ct_range *range)
 {

@@ -12,10 +12,14 @@
  * The thread that exits may execute kernels, too, since Intel's runtime finishes its queues in an exit handler; it then waits for the end of the
  * process (core/device/exit_limit.c).
  *
- * All other faults are passed to the handler that was there before. A handler that the application installs later replaces this one. */
+ * Faults of memory that is being watched (host_watch.h) are none: the instruction is executed again.
+ *
+ * All other faults are passed to the handler that was there before. A handler that the application installs later replaces this one, except while memory is
+ * watched. */
 #include "kernel_faults.h"
 
 #include "address_space.h"
+#include "host_watch.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -197,7 +201,13 @@ static void pass_on(int signal, siginfo_t *info, void *user, struct sigaction *b
 static void handle(int signal, siginfo_t *info, void *user)
 {
     const int error = errno;
-    const struct library *library = info->si_code > 0 ? library_of_thread_or_null(instruction_of(info, user)) : NULL;
+    const struct library *library;
+
+    if (signal == SIGSEGV && ct_host_watch_takes(info, user)) {
+        errno = error;
+        return;
+    }
+    library = info->si_code > 0 ? library_of_thread_or_null(instruction_of(info, user)) : NULL;
 
     if (library)
         report(signal, info, library);
@@ -361,18 +371,28 @@ static bool find_routine_offset(void)
     return search.offset != 0;
 }
 
-/* Takes over the signals. A handler that was there keeps its alternate stack, or its lack of one. */
-static void install(void)
+/* Takes over a signal. A handler that was there keeps its alternate stack, or its lack of one. */
+static void install(unsigned i)
 {
-    for (unsigned i = 0; i < N_SIGNALS; i++) {
-        struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    struct sigaction action = {.sa_sigaction = handle, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART}, before;
 
-        sigemptyset(&action.sa_mask);
-        sigaction(signals[i], NULL, &watch.before[i]);
-        if (is_handler(&watch.before[i]))
-            action.sa_flags = SA_SIGINFO | (watch.before[i].sa_flags & (SA_ONSTACK | SA_RESTART));
-        sigaction(signals[i], &action, NULL);
-    }
+    sigemptyset(&action.sa_mask);
+    sigaction(signals[i], NULL, &before);
+    if ((before.sa_flags & SA_SIGINFO) && before.sa_sigaction == handle)
+        return;
+    watch.before[i] = before;
+    if (is_handler(&before))
+        action.sa_flags = SA_SIGINFO | (before.sa_flags & (SA_ONSTACK | SA_RESTART));
+    sigaction(signals[i], &action, NULL);
+}
+
+void ct_kernel_faults_take_over_again(void)
+{
+    ct_mutex_lock(&watch.lock);
+    for (unsigned i = 0; i < N_SIGNALS && watch.is_installed; i++)
+        if (signals[i] == SIGSEGV)
+            install(i);
+    ct_mutex_unlock(&watch.lock);
 }
 
 static bool start_locked(void)
@@ -384,7 +404,8 @@ static bool start_locked(void)
     if (sem_init(&watch.reported, 0, 0) != 0 || !find_routine_offset() || ct_thread_start(&thread, report_faults, NULL) != 0)
         return false;
     pthread_detach(thread);
-    install();
+    for (unsigned i = 0; i < N_SIGNALS; i++)
+        install(i);
     watch.is_installed = true;
     return true;
 }

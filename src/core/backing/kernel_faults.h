@@ -10,4 +10,8 @@
  * CUTTLE_CATCH_FAULTS=0, this does nothing. device->lock is held. */
 void ct_kernel_faults_watch_locked(struct ct_device *device);
 
+/* If the program has installed a handler of SIGSEGV since then, takes the signal over again, and passes on to that handler what is no fault of a kernel or of
+ * watched memory (host_watch.h). The threads of a device are watched. */
+void ct_kernel_faults_take_over_again(void);
+
 #endif

@@ -18,11 +18,11 @@
 
 struct ct_shadow {
     struct ct_shadow *next;
-    uint64_t start, size_bytes;         /* of the allocation */
-    unsigned long long id;              /* its id */
-    struct ct_context *context;         /* borrowed: it destroys its shadows */
-    bool is_forgotten;                  /* everything counts as written */
-    struct ct_backing written, writers; /* zeroed: there is none */
+    uint64_t start, size_bytes;                   /* of the allocation */
+    unsigned long long id;                        /* its id */
+    struct ct_context *context;                   /* borrowed: it destroys its shadows */
+    bool is_forgotten;                            /* everything counts as written */
+    struct ct_backing written, writers, launches; /* zeroed: there is none */
 };
 
 static struct {
@@ -31,11 +31,11 @@ static struct {
     struct ct_shadow *removed;
 } shadows = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_SHADOWS)};
 
-enum { WRITERS_BYTES = 2 }; /* for each byte */
+enum { WRITERS_BYTES = 2, LAUNCHES_BYTES = 2 }; /* for each byte */
 
 static bool is_on(void)
 {
-    return ct_config()->check && (ct_config()->check_written || ct_config()->check_blocks);
+    return ct_config()->check && (ct_config()->check_written || ct_config()->check_blocks || ct_config()->check_host);
 }
 
 static struct ct_shadow **bucket_of(uint64_t start)
@@ -43,9 +43,15 @@ static struct ct_shadow **bucket_of(uint64_t start)
     return &shadows.living[start * 0x9e3779b97f4a7c15u >> 54];
 }
 
-static bool may_have_shadow(const struct ct_range *range)
+static bool is_device_memory(const struct ct_range *range)
 {
     return range->kind == CT_RANGE_POOL || (range->kind == CT_RANGE_DEVICE && !range->imported);
+}
+
+static bool may_have_shadow(const struct ct_range *range)
+{
+    return is_device_memory(range) ? ct_config()->check_written || ct_config()->check_blocks
+                                   : ct_config()->check_host && ct_range_is_of_host(range);
 }
 
 /* ---- allocations that are gone ---- */
@@ -107,6 +113,7 @@ void ct_shadows_free(struct ct_context *context, struct ct_shadow *list)
         list = shadow->next;
         ct_backing_destroy(context, &shadow->written);
         ct_backing_destroy(context, &shadow->writers);
+        ct_backing_destroy(context, &shadow->launches);
         free(shadow);
     }
 }
@@ -151,10 +158,12 @@ static bool make_zeros(struct ct_context *context, uint64_t size_bytes, struct c
     return r == CUDA_SUCCESS;
 }
 
-static bool make_memory(struct ct_context *context, struct ct_shadow *shadow)
+static bool make_memory(struct ct_context *context, struct ct_shadow *shadow, bool is_device)
 {
     const uint64_t words = (shadow->size_bytes + 3) / 4 * 4;
 
+    if (!is_device)
+        return make_zeros(context, LAUNCHES_BYTES * (words + 4), &shadow->launches); /* the range need not begin at a word */
     return (!ct_config()->check_written || make_zeros(context, shadow->size_bytes, &shadow->written)) &&
            (!ct_config()->check_blocks || make_zeros(context, WRITERS_BYTES * words, &shadow->writers));
 }
@@ -171,8 +180,9 @@ static struct ct_shadow *make_or_null(struct ct_context *context_or_null, const 
                                  .id = range->id,
                                  .context = range->context,
                                  .is_forgotten = !context_or_null};
-    if (context_or_null && !make_memory(context_or_null, shadow)) {
-        ct_log(CT_LOG_INFO, "an allocation of %llu bytes is not examined for unwritten memory and races: there is no memory for its shadow",
+    if (context_or_null && !make_memory(context_or_null, shadow, is_device_memory(range))) {
+        ct_log(CT_LOG_INFO,
+               "accesses to an allocation of %llu bytes are not examined as the options say: there is no memory for its shadow",
                (unsigned long long)range->size_bytes);
         shadow->is_forgotten = true;
     }
@@ -225,6 +235,11 @@ static void forget(const struct ct_range *range)
     ct_mutex_unlock(&shadows.lock);
 }
 
+static uint64_t first_word(uint64_t address)
+{
+    return address & ~UINT64_C(3);
+}
+
 /* The shadow that a context may use. The range lives, so its shadow does. */
 static struct ct_shadow *usable_or_null(struct ct_context *context, const struct ct_range *range)
 {
@@ -246,13 +261,15 @@ static struct ct_shadow *usable_or_null(struct ct_context *context, const struct
 
 struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struct ct_range *range)
 {
-    struct ct_shadow_places places = {0, 0};
+    struct ct_shadow_places places = {0, 0, 0};
     const struct ct_shadow *shadow = is_on() && may_have_shadow(range) ? usable_or_null(context, range) : NULL;
 
     if (shadow && shadow->written.host)
         places.written = shadow->written.address - shadow->start;
     if (shadow && shadow->writers.host)
         places.writers = shadow->writers.address - WRITERS_BYTES * shadow->start;
+    if (shadow && shadow->launches.host)
+        places.launches = shadow->launches.address - LAUNCHES_BYTES * first_word(shadow->start);
     return places;
 }
 
@@ -262,18 +279,32 @@ void ct_shadow_note_write(struct ct_context *context, uint64_t address, uint64_t
     struct ct_range range;
 
     if (!is_on() || !ct_config()->check_written || !address || !size_bytes ||
-        ct_address_find(address, size_bytes, &range) != CUDA_SUCCESS || !may_have_shadow(&range))
+        ct_address_find(address, size_bytes, &range) != CUDA_SUCCESS || !is_device_memory(&range))
         return;
     shadow = usable_or_null(context, &range);
     if (shadow)
         memset((char *)shadow->written.host + (address - range.start), 0xff, size_bytes);
 }
 
+struct ct_word_launches ct_shadow_launches(struct ct_context *context, uint64_t address)
+{
+    struct ct_word_launches launches = {0, 0};
+    const struct ct_shadow *shadow;
+    struct ct_range range;
+
+    if (ct_address_find(address, 1, &range) != CUDA_SUCCESS || is_device_memory(&range) || !may_have_shadow(&range) ||
+        !(shadow = usable_or_null(context, &range)) || !shadow->launches.host)
+        return launches;
+    memcpy(&launches, (const char *)shadow->launches.host + LAUNCHES_BYTES * (first_word(address) - first_word(range.start)),
+           sizeof launches);
+    return launches;
+}
+
 void ct_shadow_forget(uint64_t address)
 {
     struct ct_range range;
 
-    if (is_on() && ct_address_find(address, 0, &range) == CUDA_SUCCESS && may_have_shadow(&range))
+    if (is_on() && ct_address_find(address, 0, &range) == CUDA_SUCCESS && is_device_memory(&range))
         forget(&range);
 }
 
@@ -284,6 +315,6 @@ void ct_shadow_forget_all(void)
     if (!is_on())
         return;
     for (uint64_t at = 0; at < UINT64_MAX && ct_address_find_any(at, UINT64_MAX - at, &range); at = range.start + range.size_bytes)
-        if (may_have_shadow(&range))
+        if (is_device_memory(&range))
             forget(&range);
 }

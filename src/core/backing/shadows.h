@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shadows of device memory, for `cuttle check`. Checked kernels read and write them (struct ptx2spv_check_range).
+/* Shadows of memory, for `cuttle check`. Checked kernels read and write them (struct ptx2spv_check_range).
  *   --initcheck     a byte for each byte of an allocation, 0 until something is written there. For everything else that writes to device memory the host marks
  *                   the bytes when it enqueues the command.
  *   --global-races  8 bytes for each 4 bytes: the block and the launch that wrote there last
+ *   --host-accesses 8 bytes for each 4 bytes of page-locked and managed memory: the launches that read them and that wrote them last
  * Without these options nothing here does anything.
  *
- * Only memory of cuMemAlloc and cuMemAllocAsync (and their relatives) has a shadow, and only as long as nothing writes to it that is not seen here:
+ * Of device memory, only that of cuMemAlloc and cuMemAllocAsync (and their relatives) has a shadow, and only as long as nothing writes to it that is not seen here:
  * other processes, other APIs, kernels that are not checked, and kernels of other contexts. */
 #ifndef CT_CORE_SHADOWS_H
 #define CT_CORE_SHADOWS_H
@@ -13,12 +14,17 @@
 #include "address_space.h"
 
 struct ct_shadow_places {
-    uint64_t written, writers; /* as in struct ptx2spv_check_range; 0: there is none */
+    uint64_t written, writers, launches; /* as in struct ptx2spv_check_range; 0: there is none */
 };
 /* For a kernel of a context. They stay valid until the context has been idle after the range was removed. */
 struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struct ct_range *range);
 /* A command of a context that is being enqueued writes to [address, address + size_bytes). */
 void ct_shadow_note_write(struct ct_context *context, uint64_t address, uint64_t size_bytes);
+/* The numbers of the launches of a context that read and wrote the word of 4 bytes at an address last; 0: none, or not known. */
+struct ct_word_launches {
+    uint32_t reader, writer;
+};
+struct ct_word_launches ct_shadow_launches(struct ct_context *context, uint64_t address);
 /* The allocation with that byte counts as written from now on, as does every one that there is. */
 void ct_shadow_forget(uint64_t address);
 void ct_shadow_forget_all(void);

@@ -31,6 +31,7 @@ enum ct_lock_rank {
     CT_RANK_CONTEXT,        /* ct_context.lock: lists of streams and modules, settings */
     CT_RANK_EVENT,          /* ct_event.lock: the last record; written while the stream is still locked */
     CT_RANK_WORKER,         /* stream_worker.c: queue of host functions */
+    CT_RANK_HOST_GATES,     /* host_gate.c: work that waits for the host */
     CT_RANK_IPC_MEMORY,     /* ipc_memory.c: memory opened from other processes */
     CT_RANK_POOLS,          /* memory_pool.c: the pools of a device, and their blocks */
     CT_RANK_STREAM_ORDER,   /* ct_stream.order_lock */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread inherits the signal mask and the floating-point environment of the thread that starts it. The library's threads have all signals
- * blocked and the default environment. */
+ * but SIGSEGV blocked and the default environment. */
 #include "thread.h"
 
 #include "float_environment.h"
@@ -10,6 +10,8 @@
 static _Thread_local bool in_host_function, compiles_ahead;
 static _Thread_local const void *caller, *traced_caller;
 
+static _Thread_local enum { NO_CALL_YET, IN_CALL, IN_PROGRAM } place;
+
 static int start(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
 {
     struct ct_float_environment environment;
@@ -17,6 +19,7 @@ static int start(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(
     int error;
 
     sigfillset(&all);
+    sigdelset(&all, SIGSEGV); /* a fault ends the process if its signal is blocked, and memory may be watched (core/backing/host_watch.h) */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     ct_float_environment_enter(&environment);
     error = pthread_create(out, attributes, run, argument);
@@ -51,6 +54,23 @@ void ct_thread_set_in_host_function(bool is_in)
 bool ct_thread_is_in_host_function(void)
 {
     return in_host_function;
+}
+
+void ct_thread_enter_call(void)
+{
+    if (!in_host_function)
+        place = IN_CALL;
+}
+
+void ct_thread_leave_call(void)
+{
+    if (!in_host_function)
+        place = IN_PROGRAM;
+}
+
+bool ct_thread_is_in_program(void)
+{
+    return place == IN_PROGRAM;
 }
 
 void ct_thread_set_caller(const void *address)

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* Starts a thread with all signals blocked, so that signal handlers run on the application's threads. Returns 0 or an errno. */
+/* Starts a thread with all signals but SIGSEGV blocked, so that signal handlers run on the application's threads. Returns 0 or an errno. */
 int ct_thread_start(pthread_t *out, void *(*run)(void *), void *argument);
 /* The same for a detached thread. */
 int ct_thread_start_detached(void *(*run)(void *), void *argument);
@@ -14,6 +14,12 @@ int ct_thread_start_detached(void *(*run)(void *), void *argument);
 /* Whether the calling thread runs a host function of a stream, which may only call the functions in host_functions.def of src/api. */
 void ct_thread_set_in_host_function(bool is_in);
 bool ct_thread_is_in_host_function(void);
+
+/* Around each call of the CUDA API, except in host functions. */
+void ct_thread_enter_call(void);
+void ct_thread_leave_call(void);
+/* Whether the calling thread has called the CUDA API before and executes code of the program now. For signal handlers. */
+bool ct_thread_is_in_program(void);
 
 /* An address in the code that made the calling thread's last call of a function that asks for it (src/api/exports.c). Not the return address of the
  * function that implements the call: that is in this library where the compiler makes no tail call of it. */

@@ -49,7 +49,7 @@ static struct ptx2spv_check_range range_of_word(const struct ct_check_block *blo
 
     memcpy(&word, params + index * sizeof word, sizeof word);
     range = ct_check_ranges_find(&block->ranges, word);
-    return range && !(range->bytes & PTX2SPV_CHECK_READ_ONLY) ? *range : (struct ptx2spv_check_range){0, 0, 0, 0};
+    return range && !(range->bytes & PTX2SPV_CHECK_READ_ONLY) ? *range : (struct ptx2spv_check_range){0, 0, 0, 0, 0};
 }
 
 void ct_check_block_write(const struct ct_check_block *block, void *host, uint64_t address, unsigned char *params)

@@ -4,10 +4,12 @@
 #include "check.h"
 
 #include "core/backing/address_history.h"
+#include "core/backing/host_watch.h"
 #include "core/backing/shadows.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "core/stream/host_gate.h"
 #include "calls.h"
 #include "report.h"
 #include "sites.h"
@@ -77,6 +79,8 @@ static void end_process(int status, void *user)
     if (ct_process_is_child())
         return;
     ct_check_calls_end(status);
+    ct_host_gates_open_all();
+    ct_host_watches_await();
     ct_check_flush(NULL);
     if (ct_config()->check_leaks)
         ct_history_visit_living(NULL, report_leak, NULL);

@@ -23,13 +23,13 @@ static bool add_shadowed(struct ct_check_ranges *ranges, uint64_t start, uint64_
         ranges->items = items;
         ranges->capacity = capacity;
     }
-    ranges->items[ranges->n++] = (struct ptx2spv_check_range){start, bytes, shadows.written, shadows.writers};
+    ranges->items[ranges->n++] = (struct ptx2spv_check_range){start, bytes, shadows.written, shadows.writers, shadows.launches};
     return true;
 }
 
 static bool add(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes)
 {
-    return add_shadowed(ranges, start, bytes, (struct ct_shadow_places){0, 0});
+    return add_shadowed(ranges, start, bytes, (struct ct_shadow_places){0, 0, 0});
 }
 
 static bool add_variables(struct ct_check_ranges *ranges, const struct ct_module *module)

@@ -185,6 +185,7 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
     options.check_races = options.check && ct_config()->check_races;
     options.check_blocks = options.check && ct_config()->check_blocks;
     options.check_written = options.check && ct_config()->check_written;
+    options.check_launches = options.check && ct_config()->check_host;
     status = run_compiler(function, target, &options, out);
     if (status != PTX2SPV_OK)
         return ct_fail(ct_jit_result(status), "kernel %s could not be compiled: %s", function->decl->name, ptx2spv_status_string(status));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Dispatches a command to the function that executes it. */
 #include "command_list.h"
+#include "host_accesses.h"
 
 #include "core/graph/capture_state.h"
 
@@ -97,5 +98,5 @@ CUresult ct_stream_enqueue(struct ct_stream *stream, const struct ct_command *co
         return r;
     if (mark)
         record_mark(stream);
-    return functions[command->kind](stream, command);
+    return ct_host_accesses_execute(stream, command, functions[command->kind]);
 }

@@ -8,6 +8,7 @@
 #include "event_record.h"
 
 #include "core/base/log.h"
+#include "host_gate.h"
 #include "stream_record.h"
 
 #include <assert.h>
@@ -213,6 +214,7 @@ CUresult ct_event_query(struct ct_event *event)
     record = last_record(event);
     if (!record.stream)
         return CUDA_SUCCESS;
+    ct_host_gates_open(record.stream);
     r = event->context->backend->queues->completed(record.stream->queue, &completed);
     r = ct_context_check(event->context, r);
     drop_record(&record);

@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "core/base/process.h"
+#include "host_gate.h"
 #include "stream_record.h"
 #include "stream_worker.h"
 
@@ -29,8 +30,10 @@ static bool may_spin(struct ct_stream *stream)
 
 CUresult ct_stream_await(struct ct_stream *stream, uint64_t point)
 {
-    CUresult r = ct_stream_backend(stream)->queues->await(stream->queue, point, UINT64_MAX, may_spin(stream));
+    CUresult r;
 
+    ct_host_gates_open(stream);
+    r = ct_stream_backend(stream)->queues->await(stream->queue, point, UINT64_MAX, may_spin(stream));
     r = ct_context_check(stream->context, r);
     /* Work that the host executed for the stream may have failed, too. */
     return r == CUDA_SUCCESS ? ct_context_error(stream->context) : r;
@@ -95,6 +98,7 @@ CUresult ct_stream_query(struct ct_stream *stream)
 
     if (r != CUDA_SUCCESS)
         return r;
+    ct_host_gates_open(stream);
     r = ct_stream_backend(stream)->queues->completed(stream->queue, &completed);
     r = ct_context_check(stream->context, r);
     if (r != CUDA_SUCCESS)

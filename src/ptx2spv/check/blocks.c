@@ -41,6 +41,7 @@ void ct_blocks_begin(struct ct_check *check)
 
     block = ct_add(at, ct_bits2(at, CT_OP_MUL, block, ct_sysval(at, CT_SYS_NCTAID_Y)), ct_sysval(at, CT_SYS_CTAID_Y));
     block = ct_add(at, ct_bits2(at, CT_OP_MUL, block, ct_sysval(at, CT_SYS_NCTAID_X)), ct_sysval(at, CT_SYS_CTAID_X));
+    check->has_shadow[CT_SHADOW_WRITERS] = true;
     check->mark = ct_add_imm(at, block, 1);
     check->launch = ct_and_imm(at, launch, (1u << LAUNCH_BITS) - 1);
 }

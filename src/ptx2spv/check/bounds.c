@@ -87,6 +87,21 @@ static ct_value places(struct ct_cursor *at, ct_value size, uint32_t bytes)
     return ct_select(at, ct_icmp_imm(at, PTX_U64, PTX_GE, size, bytes), ct_add_imm(at, size, -(uint64_t)(bytes - 1)), ct_const64(at, 0));
 }
 
+struct ct_shadows ct_check_load_shadows(const struct ct_check *check, struct ct_cursor *at, ct_value range, uint64_t offset)
+{
+    static const size_t members[] = {
+        [CT_SHADOW_WRITTEN] = offsetof(struct ptx2spv_check_range, written),
+        [CT_SHADOW_WRITERS] = offsetof(struct ptx2spv_check_range, writers),
+        [CT_SHADOW_LAUNCHES] = offsetof(struct ptx2spv_check_range, launches),
+    };
+    struct ct_shadows shadows = {0};
+
+    for (unsigned i = 0; i < CT_SHADOWS; i++)
+        if (check->has_shadow[i])
+            shadows.at[i] = ct_check_load(at, range, offset + members[i], CT_W_64);
+    return shadows;
+}
+
 static const struct ct_check_limits *param_limits(struct ct_check *check, uint64_t offset, uint32_t bytes)
 {
     struct ct_cursor *at = &check->entry;
@@ -103,10 +118,7 @@ static const struct ct_check_limits *param_limits(struct ct_check *check, uint64
     limits->bytes = bytes;
     limits->start = ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, start), CT_W_64);
     limits->n_places = places(at, ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, bytes), CT_W_64), bytes);
-    if (check->uses)
-        limits->shadows.written = ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, written), CT_W_64);
-    if (check->mark.i)
-        limits->shadows.writers = ct_check_load(at, control, place + offsetof(struct ptx2spv_check_range, writers), CT_W_64);
+    limits->shadows = ct_check_load_shadows(check, at, control, place);
     return limits;
 }
 
@@ -172,14 +184,13 @@ static struct ct_verdict global_bounds(struct ct_check *check, struct ct_cursor 
 
 struct ct_shadows ct_check_fast_shadows(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
 {
-    struct ct_shadows none = {CT_NO_VALUE, CT_NO_VALUE};
+    struct ct_shadows none = {0};
 
     if (access->root.kind == CT_ROOT_PARAM)
         return param_limits(check, access->root.offset, access->bytes)->shadows;
-    if (check->uses)
-        none.written = ct_const64(at, 0);
-    if (check->mark.i)
-        none.writers = ct_const64(at, 0);
+    for (unsigned i = 0; i < CT_SHADOWS; i++)
+        if (check->has_shadow[i])
+            none.at[i] = ct_const64(at, 0);
     return none;
 }
 

@@ -156,7 +156,7 @@ static struct ct_shadows guard(struct ct_check *check, const struct ct_access *a
     ct_value *zeros = CT_ARENA_ARRAY(&fn->compilation->scratch, ct_value, insn->n_results + 1);
     struct ct_block *test = insn->block, *slow = ct_block_create(fn), *join, *then;
     struct ct_cursor in_slow = {.fn = fn, .block = slow, .where = insn->where};
-    struct ct_shadows quick = {CT_NO_VALUE, CT_NO_VALUE}, searched;
+    struct ct_shadows quick = {0}, searched;
     ct_value never;
 
     make_zeros(at, insn, zeros);
@@ -173,10 +173,9 @@ static struct ct_shadows guard(struct ct_check *check, const struct ct_access *a
     ct_ssa_jump(fn, then, join);
     searched = make_slow_path(check, &in_slow, access, then, join);
     merge_results(fn, insn, zeros, join);
-    return (struct ct_shadows){
-        .written = joined(fn, then, quick.written, searched.written),
-        .writers = joined(fn, then, quick.writers, searched.writers),
-    };
+    for (unsigned i = 0; i < CT_SHADOWS; i++)
+        searched.at[i] = joined(fn, then, quick.at[i], searched.at[i]);
+    return searched;
 }
 
 static bool is_access(const struct ct_insn *insn)
@@ -196,9 +195,14 @@ static uint8_t *uses_of(const struct ct_check *check, const struct ct_insn *insn
 
 static void examine(struct ct_check *check, struct ct_insn *insn)
 {
+    static void (*const use_shadow[])(struct ct_check *check, const struct ct_access *access, ct_value shadow) = {
+        [CT_SHADOW_WRITTEN] = ct_check_written,
+        [CT_SHADOW_WRITERS] = ct_check_blocks,
+        [CT_SHADOW_LAUNCHES] = ct_check_launches,
+    };
     struct ct_cursor at = {.fn = check->fn, .block = insn->block, .before = insn, .where = insn->where};
     struct ct_access access = {.insn = insn, .bytes = ct_check_access_bytes(insn), .writes = insn->op != CT_OP_LOAD};
-    struct ct_shadows shadows = {CT_NO_VALUE, CT_NO_VALUE};
+    struct ct_shadows shadows = {0};
     struct ct_verdict fast;
 
     insn->is_checked = false;
@@ -210,11 +214,10 @@ static void examine(struct ct_check *check, struct ct_insn *insn)
     if (fast.holds.i || fast.never)
         shadows = guard(check, &access, &fast, &at);
     if (insn->space == CT_SPACE_SHARED)
-        shadows.written = check->shared_written;
-    if (shadows.written.i)
-        ct_check_written(check, &access, shadows.written);
-    if (shadows.writers.i)
-        ct_check_blocks(check, &access, shadows.writers);
+        shadows.at[CT_SHADOW_WRITTEN] = check->shared_written;
+    for (unsigned i = 0; i < CT_SHADOWS; i++)
+        if (shadows.at[i].i)
+            use_shadow[i](check, &access, shadows.at[i]);
 }
 
 /* The first instruction of the entry that is no phi. */
@@ -238,6 +241,7 @@ static bool has_generic_writes(const struct ct_fn *fn)
 
 static void begin_written(struct ct_check *check)
 {
+    check->has_shadow[CT_SHADOW_WRITTEN] = true;
     check->uses = ct_check_find_uses(check->fn);
     if (check->fn->checks_written && !has_generic_writes(check->fn))
         check->shared_written = ct_bits2(&check->entry, CT_OP_MUL, ct_check_shared_size(&check->entry),
@@ -256,6 +260,8 @@ enum ct_pass_result ct_pass_check(struct ct_fn *fn)
         begin_written(&check);
     if (fn->checks_blocks)
         ct_blocks_begin(&check);
+    if (fn->checks_launches)
+        ct_launches_begin(&check);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (is_access(insn))

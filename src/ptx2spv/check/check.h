@@ -2,7 +2,7 @@
 /* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
 #ifndef PTX2SPV_CHECK_H
 #define PTX2SPV_CHECK_H
-/* Parts: barriers.c, blocks.c, bounds.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, written.c. */
+/* Parts: barriers.c, blocks.c, bounds.c, launches.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, written.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -20,9 +20,11 @@ struct ct_root {
     bool is_place;
 };
 
-/* Where the shadows of a range are, as in struct ptx2spv_check_range; none: without the option, or for accesses to shared and local memory. */
+/* The shadows of a range: the members of struct ptx2spv_check_range that say where they are. */
+enum ct_shadow { CT_SHADOW_WRITTEN, CT_SHADOW_WRITERS, CT_SHADOW_LAUNCHES, CT_SHADOWS };
+/* The values of these members; none: without the option, or for accesses to shared and local memory. */
 struct ct_shadows {
-    ct_value written, writers;
+    ct_value at[CT_SHADOWS];
 };
 
 /* The limits of a range that a root leads to, in values that dominate the whole kernel. */
@@ -38,8 +40,10 @@ struct ct_check {
     struct ct_cursor entry; /* where code goes that is executed once */
     ct_value control;       /* the address of struct ptx2spv_check, or none yet */
     CT_VEC(struct ct_check_limits) limits;
+    bool has_shadow[CT_SHADOWS];
     const uint8_t *uses;     /* with check_written: enum ct_check_use of each value that the program has */
     ct_value mark, launch;   /* with fn->checks_blocks: the halves of a mark, see blocks.c */
+    ct_value number;         /* with fn->checks_launches: that of the launch */
     ct_value shared_written; /* the distance from shared memory to its shadow of written bytes; none: there is no such shadow */
 };
 
@@ -86,6 +90,8 @@ ct_value ct_check_shared_size(struct ct_cursor *at);
 ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value offset, uint32_t bytes);
 ct_value ct_check_is_aligned(struct ct_cursor *at, const struct ct_access *access);
 
+/* The values of a range whose struct is at an address, loaded there. */
+struct ct_shadows ct_check_load_shadows(const struct ct_check *check, struct ct_cursor *at, ct_value range, uint64_t offset);
 /* Those of an access that the cheap test lets pass. */
 struct ct_shadows ct_check_fast_shadows(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access);
 
@@ -132,6 +138,11 @@ void ct_barriers_examine(struct ct_check *check, struct ct_cursor *entry);
 bool ct_blocks_are_unordered(const struct ct_fn *fn);
 void ct_blocks_begin(struct ct_check *check);
 void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_value writers);
+
+/* launches.c: whether nothing in the kernel is made for talking to the host while it runs; and the marks of an access that is allowed, before it. */
+bool ct_launch_is_unobserved(const struct ct_fn *fn);
+void ct_launches_begin(struct ct_check *check);
+void ct_check_launches(struct ct_check *check, const struct ct_access *access, ct_value launches);
 
 /* check.c: for code at the kernel's entry; first: the instruction before which it goes. */
 void ct_check_begin(struct ct_check *check, struct ct_insn *first);

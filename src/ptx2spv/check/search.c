@@ -22,8 +22,9 @@ static void set_second(struct ct_fn *fn, ct_value phi, ct_value second)
 
 static ct_value range_at(struct ct_cursor *at, ct_value ranges, ct_value index)
 {
-    _Static_assert(sizeof(struct ptx2spv_check_range) == 32, "the shift below");
-    return ct_add(at, ranges, ct_zext64(at, ct_shl_imm(at, index, 5)));
+    const ct_value offset = ct_bits2(at, CT_OP_MUL, index, ct_const32(at, sizeof(struct ptx2spv_check_range)));
+
+    return ct_add(at, ranges, ct_zext64(at, offset));
 }
 
 /* The address of the last range that begins at or before the address. `at` continues behind the loop. */
@@ -52,11 +53,6 @@ static ct_value find(struct ct_cursor *at, ct_value control, ct_value address)
     return range_at(at, ranges, ct_add_imm(at, low, UINT32_MAX));
 }
 
-static ct_value shadow(struct ct_cursor *at, ct_value range, uint64_t member, ct_value is_inside)
-{
-    return ct_select(at, is_inside, ct_check_load(at, range, member, CT_W_64), ct_const64(at, 0));
-}
-
 static struct ct_found search_global(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
 {
     const ct_value control = ct_check_control(check);
@@ -71,11 +67,10 @@ static struct ct_found search_global(struct ct_check *check, struct ct_cursor *a
     found.allowed = found.inside;
     if (access->writes)
         found.allowed = ct_and(at, found.allowed, ct_icmp(at, PTX_U64, PTX_EQ, bytes, size));
-    found.shadows = (struct ct_shadows){CT_NO_VALUE, CT_NO_VALUE};
-    if (check->uses)
-        found.shadows.written = shadow(at, range, offsetof(struct ptx2spv_check_range, written), found.inside);
-    if (check->mark.i)
-        found.shadows.writers = shadow(at, range, offsetof(struct ptx2spv_check_range, writers), found.inside);
+    found.shadows = ct_check_load_shadows(check, at, range, 0);
+    for (unsigned i = 0; i < CT_SHADOWS; i++)
+        if (found.shadows.at[i].i)
+            found.shadows.at[i] = ct_select(at, found.inside, found.shadows.at[i], ct_const64(at, 0));
     return found;
 }
 

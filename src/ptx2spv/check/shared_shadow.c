@@ -89,7 +89,8 @@ enum ct_pass_result ct_pass_check_shared(struct ct_fn *fn)
     struct ct_block *rest;
     struct ct_insn *first;
 
-    fn->checks_blocks = options->check_blocks && ct_blocks_are_unordered(fn); /* before other passes add fences */
+    fn->checks_blocks = options->check_blocks && ct_blocks_are_unordered(fn); /* before other passes add fences, as for the next one */
+    fn->checks_launches = options->check_launches && ct_launch_is_unobserved(fn);
     if (fn->clusters || !size_is_free(fn))
         return CT_PASS_UNCHANGED;
     fn->checks_races = options->check_races && ct_races_are_possible(fn);

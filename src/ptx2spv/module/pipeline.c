@@ -190,6 +190,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .checks_races = fn->checks_races,
         .checks_written = fn->checks_written,
         .checks_barriers = fn->checks_barriers,
+        .checks_launches = fn->checks_launches,
         .shared_copies = fn->shared_copies,
         .check_thread_bytes = fn->check_thread_bytes,
         .writes_unseen = fn->writes_unseen,
