@@ -28,6 +28,11 @@ static const char ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n.exter
         /* Allowed: some threads end before a barrier; warps come to one barrier in different ways. */
         SYNC(early_end, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 40;\nst.global.u32 [%a], 7;\n@%q ret;\nbar.sync 0;\nbar.sync 0;\n")
             SYNC(two_ways, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 32;\n@%q bra B;\nbar.sync 0;\nbra C;\nB: bar.sync 0;\nC:\n")
+    /* A warp that waits for another one, which is ordered by volatile accesses. */
+    SYNC(volatile_flag, "", "", 0, 63, 0, 0,
+         "setp.eq.u32 %q, %t, 40;\n@%q st.volatile.shared.u32 [%s+16], 9;\n@%q st.volatile.shared.u32 [%s+128], 1;\n"
+         "setp.ne.u32 %q, %t, 3;\n@%q bra E;\nW: ld.volatile.shared.u32 %v, [%s+128];\nsetp.eq.u32 %q, %v, 0;\n@%q bra W;\n"
+         "ld.volatile.shared.u32 %w, [%s+16];\nE:\n")
     /* Bytes of one word, the same flag from all blocks, and what a fence may order. */
     SYNC(bytes_of_a_word, "", "", 0, 63, 0, 0,
          "add.u64 %c, %c, 512;\ncvt.u64.u32 %l, %b;\nadd.u64 %c, %c, %l;\nsetp.eq.u32 %q, %t, 0;\n"

@@ -44,6 +44,8 @@
 
 /* Thread 3 makes the access that comes last in the code, thread 40 the other one; with the fault there is no barrier between. */
 #define RACE(name, first, second) SYNC(name, "race", "--races", 0, 63, 3, 40, RACE_CODE(first, second, 40))
+/* The other one is thread 7, of the same warp. */
+#define WARP_RACE(name, first, second) SYNC(name, "race", "--races", 0, 63, 3, 7, RACE_CODE(first, second, 7))
 #define RACE_CODE(first, second, other)                                                                                                    \
     "setp.eq.u32 %q, %t, " #other ";\nsetp.eq.u32 %p, %t, 3;\n@%q " first THERE "@%k bra B;\nbar.sync 0;\nB: @%p " second HERE             \
     "bar.sync 0;\n"
@@ -57,7 +59,12 @@
     RACE(vectors, "st.shared.v2.u32 [%s+16], {%t, %t};", "ld.shared.v2.u32 {%v, %w}, [%s+16];")                                            \
     RACE(word_of_a_vector, "st.shared.u32 [%s+28], 9;", "ld.shared.v4.u32 {%v, %w, %m, %n}, [%s+16];")                                     \
     RACE(doubles, "st.shared.u64 [%s+16], 9;", "ld.shared.u64 %l, [%s+16];")                                                               \
-    RACE(half_of_a_double, "st.shared.u32 [%s+20], 9;", "ld.shared.u64 %l, [%s+16];")
+    RACE(half_of_a_double, "st.shared.u32 [%s+20], 9;", "ld.shared.u64 %l, [%s+16];")                                                      \
+    WARP_RACE(warp_load, "st.shared.u32 [%s+16], 9;", "ld.shared.u32 %v, [%s+16];")                                                        \
+    WARP_RACE(warp_store, "ld.shared.u32 %v, [%s+16];", "st.shared.u32 [%s+16], 9;")                                                       \
+    WARP_RACE(volatile_load, "st.volatile.shared.u32 [%s+16], 9;", "ld.volatile.shared.u32 %v, [%s+16];")                                  \
+    WARP_RACE(volatile_store, "ld.volatile.shared.u32 %v, [%s+16];", "st.volatile.shared.u32 [%s+16], 9;")                                 \
+    WARP_RACE(volatile_and_weak, "st.volatile.shared.u32 [%s+16], 9;", "ld.shared.u32 %v, [%s+16];")
 
 /* Thread 0 of block 0 makes the first access, and then sets a flag, for which thread 3 of block 1 waits; but nothing orders what they do before and after
  * that. Without the fault it accesses other words. */

@@ -118,7 +118,7 @@ static void test_accesses(void **state)
     }
 }
 
-/* Kernels that access shared memory by weak loads and stores, and synchronize by nothing but whole barriers. */
+/* Kernels that access shared memory by weak or volatile loads and stores, and synchronize by nothing but whole barriers. */
 static void test_races(void **state)
 {
     static const struct {
@@ -132,7 +132,8 @@ static void test_races(void **state)
         {"warp instructions", "shfl.sync.idx.b32 n,n,0,31,-1; bar.warp.sync t;", true},
         {"an addition", "red.shared.add.u32 [s],1;", true},
         {"a lock", "atom.shared.cas.b32 n,[s],0,1;", false},
-        {"a flag", "st.volatile.shared.u32 [s],n;", false},
+        {"volatile accesses", "st.volatile.shared.u32 [s],n;", true},
+        {"a flag", "st.relaxed.cta.shared.u32 [s],n;", false},
         {"a barrier of some threads", "bar.sync 1,64;", false},
         {"the size of shared memory", "mov.u32 n,%dynamic_smem_size;", false},
     };

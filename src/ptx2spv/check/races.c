@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds accesses to the same bytes of shared memory by two threads, at least one of which writes, without a barrier between them. With
- * options.check_races there is a test before each weak load and store of the program.
+ * options.check_races there is a test before each weak or volatile load and store of the program.
  *
  * Behind shared memory each of its 32-bit words has a shadow of four words (shared_shadow.c):
  *     the epoch and the mark of the last write, the epoch and the mark of the last read
@@ -12,7 +12,8 @@
  * Tests are not atomic, and only the last accesses are known, so not every race is found. Threads that order their accesses by other means than
  * barriers and warp instructions appear to race. So kernels are left alone that synchronize by locks or flags in shared memory (compare-and-swap,
  * exchanges, strong accesses, mbarriers), or by barriers of some threads; those that wait for global memory are not recognized. Also left alone are
- * generic accesses and atomic operations. */
+ * generic accesses and atomic operations. By volatile accesses warps may wait for each other, so in a kernel that has any only the threads of one warp
+ * are examined against each other: programs that were written for GPUs whose lanes run in step leave out __syncwarp there. */
 #include "check.h"
 
 #include "ptx2spv/sync/sync.h"
@@ -23,6 +24,7 @@ enum { WRITE_EPOCH = 0, WRITE_MARK = 4, READ_EPOCH = 8, READ_MARK = 12, SHADOW_S
 
 struct races {
     struct ct_check *check;
+    bool within_warps; /* threads of several warps may order their accesses by volatile ones */
     struct {
         ct_value epoch, steps; /* assigned at each barrier and warp instruction */
         ct_value thread;       /* its number plus 1 */
@@ -35,7 +37,17 @@ struct races {
 static bool is_shared_access(const struct ct_insn *insn)
 {
     return (insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE) && insn->space == CT_SPACE_SHARED && insn->is_checked &&
-           insn->semantics <= PTX_WEAK;
+           (insn->semantics <= PTX_WEAK || insn->semantics == PTX_VOLATILE);
+}
+
+static bool is_volatile(const struct ct_insn *insn)
+{
+    return is_shared_access(insn) && insn->semantics == PTX_VOLATILE;
+}
+
+static bool runs_in_step(const struct ct_fn *fn)
+{
+    return fn->module->oldest_sm < CT_FIRST_INDEPENDENT_SM;
 }
 
 static bool synchronizes_otherwise(const struct ct_insn *insn)
@@ -46,7 +58,8 @@ static bool synchronizes_otherwise(const struct ct_insn *insn)
         return false;
     if (insn->op == CT_OP_ATOM)
         return insn->operation == PTX_CAS || insn->operation == PTX_EXCH || ptx_type_bits(insn->type) == 64;
-    return (insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE) && insn->space == CT_SPACE_SHARED && insn->semantics > PTX_WEAK;
+    return (insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE) && insn->space == CT_SPACE_SHARED && insn->semantics > PTX_WEAK &&
+           insn->semantics != PTX_VOLATILE;
 }
 
 bool ct_races_are_possible(const struct ct_fn *fn)
@@ -55,7 +68,7 @@ bool ct_races_are_possible(const struct ct_fn *fn)
 
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
-            if (synchronizes_otherwise(insn))
+            if (synchronizes_otherwise(insn) || (is_volatile(insn) && runs_in_step(fn)))
                 return false;
             found |= is_shared_access(insn);
         }
@@ -109,8 +122,9 @@ static ct_value conflicts(struct ct_cursor *at, const struct races *races, const
     const ct_value is_other = ct_icmp(at, PTX_B32, PTX_NE, other, races->registers.thread);
     const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->registers.thread));
     const ct_value same_steps = ct_equals(at, ct_shr_imm(at, ct_xor(at, mark, own->mark), WARP_SHIFT), 0);
-    const bool in_step = at->fn->module->oldest_sm < CT_FIRST_INDEPENDENT_SM;
-    const ct_value unordered = in_step ? ct_not(at, in_warp) : ct_or(at, ct_not(at, in_warp), same_steps);
+    const ct_value unordered = races->within_warps    ? ct_and(at, in_warp, same_steps)
+                               : runs_in_step(at->fn) ? ct_not(at, in_warp)
+                                                      : ct_or(at, ct_not(at, in_warp), same_steps);
 
     return ct_and(at, ct_and(at, in_epoch, overlaps), ct_and(at, is_other, unordered));
 }
@@ -234,8 +248,10 @@ void ct_races_examine(struct ct_check *check, struct ct_cursor *entry)
 
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (is_shared_access(insn) || orders_threads(insn))
+            if (is_shared_access(insn) || orders_threads(insn)) {
                 *CT_PUSH(&fn->compilation->scratch, &points) = insn;
+                races.within_warps |= is_volatile(insn);
+            }
     begin(&races, entry);
     for (uint32_t i = points.n; i-- > 0;)
         if (orders_threads(points.v[i]))
