@@ -24,7 +24,7 @@
     "or.b32 %v, %v, %w;\nor.b32 %v, %v, %m;\nor.b32 %v, %v, %n;\ncvt.u32.u64 %w, %l;\nor.b32 %v, %v, %w;\nst.global.u32 [%a+1024], %v;\n"  \
     "st.global.u32 [%a], 7;\nret;\n}\n"
 static const char ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b32 room[];\n" BARRIER_SYNCS MASK_SYNCS
-    RACE_SYNCS BLOCKS_SYNCS
+    RACE_SYNCS THREADS_SYNCS BLOCKS_SYNCS
         /* Allowed: some threads end before a barrier; warps come to one barrier in different ways. */
         SYNC(early_end, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 40;\nst.global.u32 [%a], 7;\n@%q ret;\nbar.sync 0;\nbar.sync 0;\n")
             SYNC(two_ways, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 32;\n@%q bra B;\nbar.sync 0;\nbra C;\nB: bar.sync 0;\nC:\n")
@@ -33,6 +33,14 @@ static const char ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n.exter
          "setp.eq.u32 %q, %t, 40;\n@%q st.volatile.shared.u32 [%s+16], 9;\n@%q st.volatile.shared.u32 [%s+128], 1;\n"
          "setp.ne.u32 %q, %t, 3;\n@%q bra E;\nW: ld.volatile.shared.u32 %v, [%s+128];\nsetp.eq.u32 %q, %v, 0;\n@%q bra W;\n"
          "ld.volatile.shared.u32 %w, [%s+16];\nE:\n")
+    /* Lanes of a warp with a warp instruction between, and threads that barriers keep apart for long. */
+    SYNC(
+        warp_step, "", "", 0, 63, 0, 0,
+        "st.global.u32 [%a+1024], %t;\nbar.warp.sync 0xffffffff;\nxor.b32 %v, %t, 1;\nmad.lo.u32 %v, %b, 64, %v;\nmul.wide.u32 %l, %v, 4;\n"
+        "add.u64 %l, %c, %l;\nld.global.u32 %v, [%l+1024];\nmov.u64 %l, 0;\nbar.warp.sync 0xffffffff;\n")
+        SYNC(many_barriers, "", "", 0, 63, 0, 0,
+             "mul.wide.u32 %l, %b, 64;\nadd.u64 %c, %c, %l;\nsetp.eq.u32 %q, %t, 40;\n@%q st.global.u32 [%c+512], 9;\nmov.u32 %n, 9000;\n"
+             "L: bar.sync 0;\nld.global.u32 %v, [%c+512];\nsub.u32 %n, %n, 1;\nsetp.ne.u32 %q, %n, 0;\n@%q bra L;\nmov.u64 %l, 0;\n")
     /* Bytes of one word, the same flag from all blocks, and what a fence may order. */
     SYNC(bytes_of_a_word, "", "", 0, 63, 0, 0,
          "add.u64 %c, %c, 512;\ncvt.u64.u32 %l, %b;\nadd.u64 %c, %c, %l;\nsetp.eq.u32 %q, %t, 0;\n"
@@ -48,6 +56,7 @@ static int print_lines(void)
     BARRIER_SYNCS
     MASK_SYNCS
     RACE_SYNCS
+    THREADS_SYNCS
     BLOCKS_SYNCS
 #undef SYNC
     return 0;

@@ -66,6 +66,26 @@
     WARP_RACE(volatile_store, "ld.volatile.shared.u32 %v, [%s+16];", "st.volatile.shared.u32 [%s+16], 9;")                                 \
     WARP_RACE(volatile_and_weak, "st.volatile.shared.u32 [%s+16], 9;", "ld.shared.u32 %v, [%s+16];")
 
+/* The same in global memory, in words of the block: thread 40 or 7 stores first. Thread 3 comes late, since a GPU executes warps in any order; atomic operations
+ * of no order take the time. */
+#define THREADS_RACE(name, first, second, other) SYNC(name, "race", "--global-races", 0, 63, 3, other, THREADS_CODE(first, second, other))
+#define THREADS_CODE(first, second, other)                                                                                                 \
+    "mul.wide.u32 %l, %b, 64;\nadd.u64 %c, %c, %l;\nadd.u64 %c, %c, 512;\nmov.u64 %l, 0;\nsetp.eq.u32 %q, %t, " #other ";\n"               \
+    "@%q " first THERE "@%k bra B;\nbar.sync 0;\nB: setp.ne.u32 %p, %t, 3;\n@%p bra E;\nmov.u32 %n, 300;\n"                                \
+    "W: atom.global.or.b32 %v, [%c+48], 0;\nsub.u32 %n, %n, 1;\nsetp.ne.u32 %q, %n, 0;\n@%q bra W;\n" second HERE "E: bar.sync 0;\n"
+#define THREADS_SYNCS                                                                                                                      \
+    THREADS_RACE(threads_load_u32, "st.global.u32 [%c+16], 9;", "ld.global.u32 %v, [%c+16];", 40)                                          \
+    THREADS_RACE(threads_load_u8, "st.global.u8 [%c+17], 9;", "ld.global.u8 %v, [%c+17];", 40)                                             \
+    THREADS_RACE(threads_load_u16, "st.global.u16 [%c+18], 9;", "ld.global.u16 %v, [%c+18];", 40)                                          \
+    THREADS_RACE(threads_load_u64, "st.global.u64 [%c+16], 9;", "ld.global.u64 %l, [%c+16];", 40)                                          \
+    THREADS_RACE(threads_load_half, "st.global.u32 [%c+20], 9;", "ld.global.u64 %l, [%c+16];", 40)                                         \
+    THREADS_RACE(threads_load_v4, "st.global.u32 [%c+28], 9;", "ld.global.v4.u32 {%v, %w, %m, %n}, [%c+16];", 40)                          \
+    THREADS_RACE(threads_load_generic, "st.u32 [%c+16], 9;", "ld.u32 %v, [%c+16];", 40)                                                    \
+    THREADS_RACE(threads_store_u32, "st.global.u32 [%c+16], 9;", "st.global.u32 [%c+16], 8;", 40)                                          \
+    THREADS_RACE(threads_store_u8, "st.global.u32 [%c+16], 9;", "st.global.u8 [%c+17], 8;", 40)                                            \
+    THREADS_RACE(lanes_load, "st.global.u32 [%c+16], 9;", "ld.global.u32 %v, [%c+16];", 7)                                                 \
+    THREADS_RACE(lanes_store, "st.global.u32 [%c+16], 9;", "st.global.u32 [%c+16], 8;", 7)
+
 /* Thread 0 of block 0 makes the first access, and then sets a flag, for which thread 3 of block 1 waits; but nothing orders what they do before and after
  * that. Without the fault it accesses other words. */
 #define BLOCKS_RACE(name, first, second) SYNC(name, "race", "--global-races", 0, 63, 3, 3, BLOCKS_CODE(first, second))

@@ -23,7 +23,7 @@ static const struct row {
     unsigned here, there; /* threads */
 } rows[] = {
 #define SYNC(name, kind, options, first, last, here, there, code) {#name, kind, options, here, there},
-    BARRIER_SYNCS MASK_SYNCS RACE_SYNCS BLOCKS_SYNCS
+    BARRIER_SYNCS MASK_SYNCS RACE_SYNCS THREADS_SYNCS BLOCKS_SYNCS
 #undef SYNC
 };
 
@@ -71,7 +71,8 @@ static void test_all(void **state)
 
 static void test_allowed(void **state)
 {
-    static const char *const names[] = {"early_end", "two_ways", "volatile_flag", "bytes_of_a_word", "same_flag", "fenced"};
+    static const char *const names[] = {"early_end",     "two_ways",        "warp_step", "many_barriers",
+                                        "volatile_flag", "bytes_of_a_word", "same_flag", "fenced"};
     char out[16384];
 
     (void)state;

@@ -31,7 +31,7 @@ static struct {
     struct ct_shadow *removed;
 } shadows = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_SHADOWS)};
 
-enum { WRITERS_BYTES = 2, LAUNCHES_BYTES = 2 }; /* for each byte */
+enum { WRITERS_BYTES = 4, LAUNCHES_BYTES = 2 }; /* for each byte */
 
 static bool is_on(void)
 {

@@ -2,7 +2,7 @@
 /* Shadows of memory, for `cuttle check`. Checked kernels read and write them (struct ptx2spv_check_range).
  *   --initcheck     a byte for each byte of an allocation, 0 until something is written there. For everything else that writes to device memory the host marks
  *                   the bytes when it enqueues the command.
- *   --global-races  8 bytes for each 4 bytes: the block and the launch that wrote there last
+ *   --global-races  16 bytes for each 4 bytes: the block, the thread and the launch that wrote there last
  *   --host-accesses 8 bytes for each 4 bytes of page-locked and managed memory: the launches that read them and that wrote them last
  * Without these options nothing here does anything.
  *

@@ -81,6 +81,12 @@ static void add_other(struct ct_report *report, const struct ptx2spv_check_site 
 {
     if (site->fault != PTX2SPV_CHECK_RACE)
         return;
+    if (!is_window(site) && (site->other & PTX2SPV_CHECK_OF_BLOCK)) {
+        ct_report_line(report, "after a write by thread number %" PRIu32 " of the block, without a barrier between",
+                       site->other & ~PTX2SPV_CHECK_OF_BLOCK);
+        ct_report_member(report, "other", "%" PRIu32, site->other & ~PTX2SPV_CHECK_OF_BLOCK);
+        return;
+    }
     if (!is_window(site)) {
         ct_report_line(report, "after a write by block number %" PRIu32 " of the grid, which nothing orders before", site->other - 1);
         ct_report_member(report, "other_block", "%" PRIu32, site->other - 1);

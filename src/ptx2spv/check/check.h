@@ -2,7 +2,7 @@
 /* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
 #ifndef PTX2SPV_CHECK_H
 #define PTX2SPV_CHECK_H
-/* Parts: barriers.c, blocks.c, bounds.c, launches.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, written.c. */
+/* Parts: barriers.c, blocks.c, bounds.c, launches.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, turns.c, written.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -43,6 +43,7 @@ struct ct_check {
     bool has_shadow[CT_SHADOWS];
     const uint8_t *uses;     /* with check_written: enum ct_check_use of each value that the program has */
     ct_value mark, launch;   /* with fn->checks_blocks: the halves of a mark, see blocks.c */
+    ct_value turn;           /* with fn->checks_turns: where turns.c finds that of the thread */
     ct_value number;         /* with fn->checks_launches: that of the launch */
     ct_value shared_written; /* the distance from shared memory to its shadow of written bytes; none: there is no such shadow */
 };
@@ -117,6 +118,9 @@ bool ct_check_shared_is_unseen(const struct ct_fn *fn);
 /* races.c: whether the accesses to shared memory can be examined, and the examination. entry: code that is executed once, before all of them. */
 bool ct_races_are_possible(const struct ct_fn *fn);
 void ct_races_examine(struct ct_check *check, struct ct_cursor *entry);
+/* Whether an instruction orders the accesses of a block's threads: all of them, or those of a warp; or in a way that is not followed. */
+bool ct_check_orders_threads(const struct ct_insn *insn);
+bool ct_check_synchronizes_otherwise(const struct ct_insn *insn);
 
 /* sites.c */
 struct ct_incident {
@@ -138,6 +142,18 @@ void ct_barriers_examine(struct ct_check *check, struct ct_cursor *entry);
 bool ct_blocks_are_unordered(const struct ct_fn *fn);
 void ct_blocks_begin(struct ct_check *check);
 void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_value writers);
+
+/* turns.c: whether it is known what orders the threads of a block, and whether there is anything; what keeps the words in shared memory. */
+enum { CT_TURN_THREAD_BYTES = 4 };
+bool ct_turns_are_known(const struct ct_fn *fn);
+bool ct_turns_change(const struct ct_fn *fn);
+void ct_turns_examine(struct ct_check *check, struct ct_cursor *entry);
+void ct_turns_post_first(struct ct_cursor *at); /* after the shadow is cleared */
+void ct_turns_begin(struct ct_check *check);
+/* The thread's own turn, the thread of a turn, and whether an access in another turn of the block is not ordered before one in the thread's own turn. */
+ct_value ct_turn(struct ct_check *check, struct ct_cursor *at);
+ct_value ct_turn_thread(struct ct_cursor *at, ct_value turn);
+ct_value ct_turns_conflict(struct ct_cursor *at, ct_value turn, ct_value other);
 
 /* launches.c: whether nothing in the kernel is made for talking to the host while it runs; and the marks of an access that is allowed, before it. */
 bool ct_launch_is_unobserved(const struct ct_fn *fn);

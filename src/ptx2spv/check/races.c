@@ -50,7 +50,7 @@ static bool runs_in_step(const struct ct_fn *fn)
     return fn->module->oldest_sm < CT_FIRST_INDEPENDENT_SM;
 }
 
-static bool synchronizes_otherwise(const struct ct_insn *insn)
+bool ct_check_synchronizes_otherwise(const struct ct_insn *insn)
 {
     if (insn->op == CT_OP_BARRIER)
         return insn->mode == PTX_MODE_ARRIVE || insn->n_operands - (insn->mode == PTX_MODE_RED) > 1;
@@ -68,7 +68,7 @@ bool ct_races_are_possible(const struct ct_fn *fn)
 
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
-            if (synchronizes_otherwise(insn) || (is_volatile(insn) && runs_in_step(fn)))
+            if (ct_check_synchronizes_otherwise(insn) || (is_volatile(insn) && runs_in_step(fn)))
                 return false;
             found |= is_shared_access(insn);
         }
@@ -235,7 +235,7 @@ static void count(struct races *races, struct ct_insn *insn)
     ct_assign(&at, number, ct_add_imm(&at, number, 1));
 }
 
-static bool orders_threads(const struct ct_insn *insn)
+bool ct_check_orders_threads(const struct ct_insn *insn)
 {
     return ct_is_sync(insn->op) && insn->op != CT_OP_ACTIVEMASK;
 }
@@ -248,13 +248,13 @@ void ct_races_examine(struct ct_check *check, struct ct_cursor *entry)
 
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (is_shared_access(insn) || orders_threads(insn)) {
+            if (is_shared_access(insn) || ct_check_orders_threads(insn)) {
                 *CT_PUSH(&fn->compilation->scratch, &points) = insn;
                 races.within_warps |= is_volatile(insn);
             }
     begin(&races, entry);
     for (uint32_t i = points.n; i-- > 0;)
-        if (orders_threads(points.v[i]))
+        if (ct_check_orders_threads(points.v[i]))
             count(&races, points.v[i]);
         else
             examine(&races, points.v[i]);

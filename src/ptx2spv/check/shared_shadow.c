@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_shared: gives shared memory a shadow, which says what threads have done there.
  * In:  register form, laid out.   Out: the same; with options.check, check_races and check_written, where that is needed and possible: the shadow is
- *      cleared at the kernel's start, and what races.c and barriers.c say.
+ *      cleared at the kernel's start, and what races.c, barriers.c and turns.c say.
  *
  * Shared memory becomes fn->shared_copies times as large as the program asked for (a multiple of 16 bytes, S):
  *     what the program has            S
  *     the shadow of races.c       4 * S   if fn->checks_races
  *     the written bytes               S   if fn->checks_written: a byte of ones for each byte that was written; written.c reads and writes it
- *     the words of barriers.c             if fn->checks_barriers: fn->check_thread_bytes for each thread
- * (With the last one only, the size is not rounded.)
+ *     the words of turns.c                if fn->turns_change: one for each thread
+ *     the words of barriers.c             if fn->checks_barriers: two for each thread. fn->check_thread_bytes counts those of both
+ * (With the last two only, the size is not rounded.)
  *
  * Left alone are clusters, whose blocks access each other's shared memory, and kernels that read the size of shared memory. This comes before
  * `collective`, which replaces barriers. */
@@ -96,9 +97,11 @@ enum ct_pass_result ct_pass_check_shared(struct ct_fn *fn)
     fn->checks_races = options->check_races && ct_races_are_possible(fn);
     fn->checks_written = options->check_written && ct_fn_uses_shared(fn) && reads_shared(fn) && !ct_check_shared_is_unseen(fn);
     fn->checks_barriers = options->check && ct_barriers_may_diverge(fn);
-    if (!fn->checks_races && !fn->checks_written && !fn->checks_barriers)
+    fn->checks_turns = fn->checks_blocks && ct_turns_are_known(fn);
+    fn->turns_change = fn->checks_turns && ct_turns_change(fn);
+    if (!fn->checks_races && !fn->checks_written && !fn->checks_barriers && !fn->turns_change)
         return CT_PASS_UNCHANGED;
-    fn->check_thread_bytes = fn->checks_barriers ? CT_BARRIER_THREAD_BYTES : 0;
+    fn->check_thread_bytes = (uint8_t)(CT_BARRIER_THREAD_BYTES * fn->checks_barriers + CT_TURN_THREAD_BYTES * fn->turns_change);
     fn->shared_copies = (uint8_t)(1 + RACE_COPIES * fn->checks_races + fn->checks_written);
     ct_fn_compute_preds(fn);
     ct_fn_detach_entry(fn);
@@ -110,7 +113,11 @@ enum ct_pass_result ct_pass_check_shared(struct ct_fn *fn)
         ct_races_examine(&check, &at);
     if (fn->checks_barriers)
         ct_barriers_examine(&check, &at);
+    if (fn->turns_change)
+        ct_turns_examine(&check, &at);
     clear(&at);
+    if (fn->turns_change)
+        ct_turns_post_first(&at);
     ct_cursor_jump(&at, rest);
     ct_fn_compute_preds(fn);
     return CT_PASS_CHANGED;

@@ -274,7 +274,7 @@ struct ct_fn {
     uint32_t number_param_offset;      /* of one more parameter, the launch's number: set by build; 0: the kernel does not read %gridid */
     uint32_t check_param_offset;       /* of one more parameter, the address of a struct ptx2spv_check; 0: there is none */
     bool checks_races, checks_written; /* set by shared_shadow.c: of shared memory, as are the next ones */
-    bool checks_barriers, checks_blocks, checks_launches;
+    bool checks_barriers, checks_blocks, checks_turns, turns_change, checks_launches;
     uint8_t shared_copies, check_thread_bytes; /* what there is of shared memory, see struct ptx2spv_kernel_info */
     bool writes_unseen;                        /* set by build: the program writes to memory by a function of the system */
     uint32_t check_sites;                      /* set by check.c, as the line above */

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What orders the accesses of a block's threads, for the races that blocks.c looks for: a thread's turn. It is a word with
+ *     bits 0 to 9     the number of the thread
+ *     bits 10 to 21   the number of barriers that it has passed
+ *     bits 22 to 31   the number of warp instructions since then
+ * Both numbers stop at their greatest value, after which no more races are found. Accesses of two threads are ordered if the first numbers differ or, in one
+ * warp, the second ones.
+ *
+ * Turns change before `check` runs, since `collective` replaces barriers before that, so each thread keeps its own in a word behind the rest of shared memory
+ * (shared_shadow.c). A kernel without barriers and warp instructions needs none: there the turn is the thread's number. */
+#include "check.h"
+
+#include "ptx2spv/sync/sync.h"
+
+enum { THREAD_BITS = 10, EPOCH_BITS = 12, STEP_BITS = 10, STEP_SHIFT = THREAD_BITS + EPOCH_BITS, WARP_LANES_SHIFT = 5 };
+enum { MOST_THREADS = (1 << THREAD_BITS) - 1, MOST_EPOCHS = (1 << EPOCH_BITS) - 1, MOST_STEPS = (1 << STEP_BITS) - 1 };
+
+bool ct_turns_are_known(const struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (ct_check_synchronizes_otherwise(insn) ||
+                (insn->op == CT_OP_LOAD && insn->space == CT_SPACE_SHARED && insn->semantics == PTX_VOLATILE))
+                return false;
+    return true;
+}
+
+bool ct_turns_change(const struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (ct_check_orders_threads(insn))
+                return true;
+    return false;
+}
+
+static ct_value place_of_turn(struct ct_cursor *at)
+{
+    const ct_value threads = ct_sysval(at, CT_SYS_BLOCK_THREADS);
+    const ct_value bytes = ct_op2(at, CT_OP_MUL, PTX_U32, threads, ct_const32(at, at->fn->check_thread_bytes));
+
+    return ct_add(at, ct_sub(at, ct_sysval(at, CT_SYS_SHARED_BYTES), bytes), ct_shl_imm(at, ct_sysval(at, CT_SYS_TID_LINEAR), 2));
+}
+
+/* ---- before `collective`: the words in shared memory ---- */
+
+static void post(struct ct_cursor *at, ct_value place, ct_value epoch, ct_value steps)
+{
+    const ct_value numbers = ct_or(at, ct_shl_imm(at, epoch, THREAD_BITS), ct_shl_imm(at, steps, STEP_SHIFT));
+
+    ct_exchange_store(at, place, ct_or(at, ct_sysval(at, CT_SYS_TID_LINEAR), numbers));
+}
+
+static ct_value one_more(struct ct_cursor *at, ct_value number, uint32_t most)
+{
+    return ct_select(at, ct_equals(at, number, most), number, ct_add_imm(at, number, 1));
+}
+
+void ct_turns_examine(struct ct_check *check, struct ct_cursor *entry)
+{
+    struct ct_fn *fn = check->fn;
+    const ct_value epoch = ct_value_create(fn, CT_W_32), steps = ct_value_create(fn, CT_W_32);
+    CT_VEC(struct ct_insn *) points = {0};
+    ct_value place;
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (ct_check_orders_threads(insn))
+                *CT_PUSH(&fn->compilation->scratch, &points) = insn;
+    place = place_of_turn(entry);
+    ct_assign(entry, epoch, ct_const32(entry, 0));
+    ct_assign(entry, steps, ct_const32(entry, 0));
+    for (uint32_t i = 0; i < points.n; i++) {
+        struct ct_insn *insn = points.v[i];
+        struct ct_cursor at = {.fn = fn, .block = insn->block, .before = insn->next, .where = insn->where};
+        const bool is_barrier = insn->op == CT_OP_BARRIER;
+
+        ct_assign(&at, steps, is_barrier ? ct_const32(&at, 0) : one_more(&at, steps, MOST_STEPS));
+        if (is_barrier)
+            ct_assign(&at, epoch, one_more(&at, epoch, MOST_EPOCHS));
+        post(&at, place, epoch, steps);
+    }
+}
+
+void ct_turns_post_first(struct ct_cursor *at)
+{
+    ct_exchange_store(at, place_of_turn(at), ct_sysval(at, CT_SYS_TID_LINEAR));
+}
+
+/* ---- in `check` ---- */
+
+void ct_turns_begin(struct ct_check *check)
+{
+    check->turn = check->fn->turns_change ? place_of_turn(&check->entry) : ct_sysval(&check->entry, CT_SYS_TID_LINEAR);
+}
+
+ct_value ct_turn(struct ct_check *check, struct ct_cursor *at)
+{
+    return check->fn->turns_change ? ct_exchange_load(at, check->turn) : check->turn;
+}
+
+ct_value ct_turn_thread(struct ct_cursor *at, ct_value turn)
+{
+    return ct_and_imm(at, turn, MOST_THREADS);
+}
+
+ct_value ct_turns_conflict(struct ct_cursor *at, ct_value turn, ct_value other)
+{
+    const uint32_t epochs = (uint32_t)MOST_EPOCHS << THREAD_BITS;
+    const ct_value differences = ct_xor(at, turn, other);
+    const ct_value is_other = ct_not(at, ct_equals(at, ct_turn_thread(at, differences), 0));
+    const ct_value same_epoch = ct_equals(at, ct_and_imm(at, differences, epochs), 0);
+    const ct_value counts = ct_not(at, ct_equals(at, ct_and_imm(at, turn, epochs), epochs));
+    const ct_value other_warp = ct_not(at, ct_equals(at, ct_shr_imm(at, ct_turn_thread(at, differences), WARP_LANES_SHIFT), 0));
+    const ct_value same_step = ct_equals(at, ct_shr_imm(at, differences, STEP_SHIFT), 0);
+    const ct_value step_counts = ct_not(at, ct_equals(at, ct_shr_imm(at, turn, STEP_SHIFT), MOST_STEPS));
+    const bool in_step = at->fn->module->oldest_sm < CT_FIRST_INDEPENDENT_SM;
+    const ct_value unordered = in_step ? other_warp : ct_or(at, other_warp, ct_and(at, same_step, step_counts));
+
+    return ct_and(at, ct_and(at, is_other, unordered), ct_and(at, same_epoch, counts));
+}
