@@ -41,6 +41,11 @@ static const char ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n.exter
         SYNC(many_barriers, "", "", 0, 63, 0, 0,
              "mul.wide.u32 %l, %b, 64;\nadd.u64 %c, %c, %l;\nsetp.eq.u32 %q, %t, 40;\n@%q st.global.u32 [%c+512], 9;\nmov.u32 %n, 9000;\n"
              "L: bar.sync 0;\nld.global.u32 %v, [%c+512];\nsub.u32 %n, %n, 1;\nsetp.ne.u32 %q, %n, 0;\n@%q bra L;\nmov.u64 %l, 0;\n")
+    /* Threads read and write bytes of their own in words that they share, within a warp and between two. */
+    SYNC(own_bytes, "", "", 0, 63, 0, 0,
+         "shr.u32 %v, %t, 5;\nand.b32 %w, %t, 31;\nmad.lo.u32 %v, %w, 2, %v;\nadd.u32 %v, %v, %s;\nadd.u32 %s, %s, %t;\nld.shared.u8 %w, "
+         "[%s+64];\n"
+         "st.shared.u8 [%s+64], %t;\nbar.sync 0;\nld.shared.u8 %m, [%v+64];\nst.shared.u8 [%v+64], %t;\n")
     /* Bytes of one word, the same flag from all blocks, and what a fence may order. */
     SYNC(bytes_of_a_word, "", "", 0, 63, 0, 0,
          "add.u64 %c, %c, 512;\ncvt.u64.u32 %l, %b;\nadd.u64 %c, %c, %l;\nsetp.eq.u32 %q, %t, 0;\n"

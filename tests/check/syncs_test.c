@@ -71,7 +71,7 @@ static void test_all(void **state)
 
 static void test_allowed(void **state)
 {
-    static const char *const names[] = {"early_end",     "two_ways",        "warp_step", "many_barriers",
+    static const char *const names[] = {"early_end",     "two_ways",        "warp_step", "many_barriers", "own_bytes",
                                         "volatile_flag", "bytes_of_a_word", "same_flag", "fenced"};
     char out[16384];
 

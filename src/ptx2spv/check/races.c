@@ -144,17 +144,24 @@ static ct_value changes_nothing(struct ct_cursor *at, const struct ct_insn *stor
     return ct_equals(at, ct_and_imm(at, ct_xor(at, load->results[0], value), bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1), 0);
 }
 
-/* Remembers a read. Reads of several warps in an epoch are remembered as such. */
+/* Remembers a read: of an epoch the bytes that threads of several warps have read, else those of one thread, else the last read. So a mark never says that a
+ * thread has read a byte that only another one has. */
 static void note_read(struct ct_cursor *at, const struct races *races, const struct marks *own, ct_value shadow, ct_value epoch,
                       ct_value mark)
 {
     const ct_value other = thread_of(at, mark);
     const ct_value in_epoch = ct_icmp(at, PTX_B32, PTX_EQ, epoch, races->registers.epoch);
+    const ct_value of_several = ct_equals(at, other, SEVERAL);
+    const ct_value of_own = ct_icmp(at, PTX_B32, PTX_EQ, other, races->registers.thread);
     const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->registers.thread));
-    const ct_value of_several = ct_or_imm(at, own->mark, SEVERAL);
+    const ct_value common = ct_and(at, mark, own->bytes);
+    const ct_value several = ct_and(at, ct_not(at, in_warp), ct_not(at, ct_equals(at, common, 0)));
     const ct_value bytes = ct_and_imm(at, mark, (uint32_t)ALL_BYTES << BYTES_SHIFT);
-    const ct_value joined = ct_or(at, bytes, ct_select(at, in_warp, own->mark, of_several));
+    const ct_value same_steps = ct_equals(at, ct_shr_imm(at, ct_xor(at, mark, own->mark), WARP_SHIFT), 0);
+    ct_value joined = ct_select(at, ct_and(at, of_own, same_steps), ct_or(at, bytes, own->mark), own->mark);
 
+    joined = ct_select(at, several, ct_or_imm(at, common, SEVERAL), joined);
+    joined = ct_select(at, of_several, mark, joined);
     store_shared(at, shadow, READ_MARK, ct_select(at, in_epoch, joined, own->mark));
     store_shared(at, shadow, READ_EPOCH, races->registers.epoch);
 }
