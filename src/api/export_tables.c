@@ -73,6 +73,12 @@ static CUresult runtime_forget_module(const void *wrapper)
     return CUDA_SUCCESS;
 }
 
+/* The runtime 13.5 calls this at its start, without arguments, and fails if it gets an error. */
+static CUresult runtime_starts(void)
+{
+    return CUDA_SUCCESS;
+}
+
 static const word runtime_table[13] = {SIZE_OF(runtime_table),
                                        UNKNOWN,
                                        FUNCTION(runtime_primary_context),
@@ -85,7 +91,7 @@ static const word runtime_table[13] = {SIZE_OF(runtime_table),
                                        UNKNOWN,
                                        UNKNOWN,
                                        UNKNOWN,
-                                       UNKNOWN};
+                                       FUNCTION(runtime_starts)};
 
 /* ---- tools: the functions of the runtime that a profiler subscribes to; none ---- */
 
