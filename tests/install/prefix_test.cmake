@@ -17,6 +17,7 @@ set(wanted
   ${LIBDIR}/cmake/Cuttle/CuttleTargets-${CONFIG}.cmake ${LIBDIR}/cmake/Cuttle/CuttleTargets.cmake
   ${LIBDIR}/cuttle/libcuda.so ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so ${LIBDIR}/cuttle/libptx2spv.a
   ${LIBDIR}/cuttle/libnvidia-ml.so.1 ${LIBDIR}/cuttle/cuttle-nvml-helper ${LIBDIR}/cuttle/trace/libcuda.so.1
+  ${LIBDIR}/cuttle/ptx/bin/ptxas
   ${LIBDIR}/pkgconfig/cuttle.pc ${LIBDIR}/pkgconfig/ptx2spv.pc
   share/bash-completion/completions/cuttle share/bash-completion/completions/ptx2spv
   share/man/man1/cuttle.1 share/man/man1/ptx2spv.1)

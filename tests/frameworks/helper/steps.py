@@ -7,6 +7,7 @@ tests/frameworks/run reads: MARK, then JSON. A step that fails does not end the 
 import ctypes
 import json
 import os
+import pathlib
 import sys
 import time
 import traceback
@@ -14,6 +15,7 @@ import traceback
 import numpy
 
 MARK = "framework-step:"
+PTXAS_FOLDER = pathlib.Path(__file__).resolve().parents[3] / "packaging" / "ptx"  # has bin/ptxas, which hands PTX on as it is
 outcomes = []
 
 

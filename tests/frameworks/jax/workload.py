@@ -6,10 +6,9 @@ import pathlib
 
 import steps
 
-helper = pathlib.Path(steps.__file__).parent
 steps.begin(
-    # XLA runs CUDA_ROOT/bin/ptxas; the one here hands the PTX on as it is.
-    CUDA_ROOT=str(helper),
+    # XLA runs CUDA_ROOT/bin/ptxas.
+    CUDA_ROOT=str(steps.PTXAS_FOLDER),
     # Without the last flag XLA tries all algorithms of cuBLAS and cuDNN, which takes lavapipe's compiler minutes.
     XLA_FLAGS="--xla_gpu_enable_libnvptxcompiler=false --xla_gpu_enable_libnvjitlink=false --xla_gpu_autotune_level=0",
     # JAX's check of versions asks CUPTI, which does not start on Cuttle.

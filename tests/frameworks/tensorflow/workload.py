@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """TensorFlow: operations, and small networks that Keras trains: layers of convolutions (cuDNN), and an LSTM."""
 
+import pathlib
+
 import steps
 
 steps.begin(
+    # Some kernels are compiled at run time, by bin/ptxas in this folder.
+    XLA_FLAGS=f"--xla_gpu_cuda_data_dir={steps.PTXAS_FOLDER} --xla_gpu_enable_libnvptxcompiler=false --xla_gpu_enable_libnvjitlink=false --xla_gpu_autotune_level=0",
     # Otherwise all of the device's memory, which is the machine's on CPU devices.
     TF_FORCE_GPU_ALLOW_GROWTH="true",
     # Otherwise every algorithm of cuDNN is tried, each of which lavapipe's compiler needs long for.
@@ -13,7 +17,6 @@ steps.begin(
 )
 
 import ctypes
-import pathlib
 import sys
 import sysconfig
 
@@ -54,6 +57,15 @@ both("softmax of 512 rows", lambda a: tf.nn.softmax(a), floats, tolerance=1e-5)
 both("largest 10 of each row", lambda a: tf.math.top_k(a, 10).values, floats, tolerance=0)
 both("gathered and summed by key, 100,000 words", lambda w: tf.math.unsorted_segment_sum(tf.gather(tf.range(1000), w), w % 64, 64), words, tolerance=0)
 both("FFT of 512 x 512 (cuFFT)", lambda a: tf.signal.fft2d(tf.cast(a, tf.complex64)), floats, tolerance=1e-5)
+
+
+
+@tf.function(jit_compile=True)
+def compiled(a):
+    return tf.nn.softmax(tf.sin(a) * tf.exp(-a * a), axis=0)
+
+
+both("a function that XLA compiles (jit_compile=True), 512 x 512", compiled, floats, tolerance=1e-5)
 
 pictures = random.standard_normal((64, 16, 16, 1), dtype=numpy.float32)
 labels = (pictures.mean(axis=(1, 2, 3)) * 40).astype(int) % 4
