@@ -90,7 +90,7 @@ def step(name, device, cpu, tolerance):
 def end():
     """Ends the workload. The steps count only if Cuttle's library, and no other libcuda.so, was in the process."""
     with open("/proc/self/maps", encoding="utf-8") as maps:
-        say(libraries=sorted({line.split()[-1] for line in maps if "/libcuda.so" in line}))
+        say(libraries=sorted({line.split(maxsplit=5)[5].strip() for line in maps if "/libcuda.so" in line}))
     sys.stdout.flush()
     # Some frameworks crash in their own clean-up on any device; what counts has been said.
     os._exit(0 if outcomes and all(outcomes) else 1)
