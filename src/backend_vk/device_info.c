@@ -145,6 +145,23 @@ static void mark_extension(const char *name, bool has[CT_VK_EXT_COUNT])
             has[i] = true;
 }
 
+/* A validation layer that is older than an extension knows neither its structures nor its instructions, and reports every device or kernel
+ * with them as invalid. The versions are those of Vulkan's headers in which the extensions appeared. */
+static void leave_to_newer_layers(uint32_t layer_spec_version, bool has[CT_VK_EXT_COUNT])
+{
+    static const struct {
+        unsigned extension;
+        uint32_t version;
+    } known_since[] = {
+        {CT_VK_EXT_COOPERATIVE_MATRIX, VK_MAKE_API_VERSION(0, 1, 3, 255)},
+        {CT_VK_EXT_MAXIMAL_RECONVERGENCE, VK_MAKE_API_VERSION(0, 1, 3, 276)},
+        {CT_VK_EXT_SHADER_BFLOAT16, VK_MAKE_API_VERSION(0, 1, 4, 311)},
+    };
+
+    for (size_t i = 0; i < sizeof known_since / sizeof *known_since; i++)
+        has[known_since[i].extension] &= layer_spec_version >= known_since[i].version;
+}
+
 static void find_extensions(const struct ct_vk_instance *instance, VkPhysicalDevice handle, bool has[CT_VK_EXT_COUNT])
 {
     VkExtensionProperties *list;
@@ -157,9 +174,8 @@ static void find_extensions(const struct ct_vk_instance *instance, VkPhysicalDev
             mark_extension(list[i].extensionName, has);
     }
     free(list);
-    /* An older validation layer knows neither the structure nor the execution mode, and reports every kernel as invalid. */
-    if (instance->validating && instance->layer_spec_version < VK_MAKE_API_VERSION(0, 1, 3, 276))
-        has[CT_VK_EXT_MAXIMAL_RECONVERGENCE] = false;
+    if (instance->validating)
+        leave_to_newer_layers(instance->layer_spec_version, has);
     has[CT_VK_EXT_EXTERNAL_MEMORY_HOST] &= ct_config()->host_import;
 }
 
