@@ -12,6 +12,7 @@
 #include "core/backing/address_rule.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
+#include "core/base/thread.h"
 #include "core/backing/reservation.h"
 
 #include <string.h>
@@ -211,15 +212,20 @@ static bool makes_host(struct ct_backend_device *device)
     return true;
 }
 
-/* Whether addresses can be reserved without memory: ANV with i915 grants sparse buffers no addresses of the host. */
+/* Whether addresses can be reserved without memory: ANV with i915 grants sparse buffers no addresses of the host, which is no fault of it. */
 static bool reserves_sparse(struct ct_backend_device *device)
 {
     uint64_t reserved_bytes;
     struct ct_memory *range;
     void *reserved;
+    CUresult r;
 
-    if (!device->info->sparse || !device->physical->has_sparse_family || !reserve(device, &reserved, &reserved_bytes) ||
-        ct_vk_range_create(device, (uint64_t)(uintptr_t)reserved, DEVICE_BYTES, &range) != CUDA_SUCCESS)
+    if (!device->info->sparse || !device->physical->has_sparse_family || !reserve(device, &reserved, &reserved_bytes))
+        return false;
+    ct_thread_set_tries(true);
+    r = ct_vk_range_create(device, (uint64_t)(uintptr_t)reserved, DEVICE_BYTES, &range);
+    ct_thread_set_tries(false);
+    if (r != CUDA_SUCCESS)
         return false;
     ct_vk_memory_destroy(range);
     ct_unreserve(reserved, reserved_bytes);

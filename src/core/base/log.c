@@ -111,7 +111,7 @@ static void report(const char *format, ...)
 static void log_arguments(enum ct_log_level level, const char *channel, const char *file, int line, const char *format, va_list arguments)
 {
     ct_log_init();
-    if (level == CT_LOG_WARN && ct_thread_compiles_ahead())
+    if (level == CT_LOG_WARN && (ct_thread_compiles_ahead() || ct_thread_tries()))
         level = CT_LOG_DEBUG;
     if ((int)level <= atomic_load_explicit(&ct_log_threshold, memory_order_relaxed) && channel_is_on(channel))
         write_line(level, channel, file, line, format, arguments);

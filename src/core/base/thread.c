@@ -7,7 +7,7 @@
 
 #include <signal.h>
 
-static _Thread_local bool in_host_function, compiles_ahead;
+static _Thread_local bool in_host_function, compiles_ahead, tries_driver;
 static _Thread_local const void *caller, *traced_caller;
 
 static _Thread_local enum { NO_CALL_YET, IN_CALL, IN_PROGRAM } place;
@@ -96,4 +96,14 @@ void ct_thread_set_compiles_ahead(void)
 bool ct_thread_compiles_ahead(void)
 {
     return compiles_ahead;
+}
+
+void ct_thread_set_tries(bool tries)
+{
+    tries_driver = tries;
+}
+
+bool ct_thread_tries(void)
+{
+    return tries_driver;
 }

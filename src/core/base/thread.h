@@ -33,4 +33,8 @@ const void *ct_thread_caller(void);
 void ct_thread_set_compiles_ahead(void);
 bool ct_thread_compiles_ahead(void);
 
+/* Whether the calling thread tries what a driver can do. A failure is then an answer, and the thread's warnings are logged at level debug. */
+void ct_thread_set_tries(bool tries);
+bool ct_thread_tries(void);
+
 #endif
