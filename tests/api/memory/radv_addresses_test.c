@@ -3,7 +3,7 @@
  * and newer chips these are the host's addresses behind a mask, on GFX8 low ones. */
 #include "../api_test.h"
 
-#include "drm_shim_buffers.h"
+#include "../../shim/preload/buffers.h"
 #include "core/memory/memory_arena.h"
 #include "open_files.h"
 #include "core/base/process.h"
@@ -92,7 +92,7 @@ struct host_bytes {
 
 static struct host_bytes count_host(void)
 {
-    uint64_t (*bytes)(enum drm_shim_kind);
+    uint64_t (*bytes)(enum drm_shim_caching);
 
     *(void **)&bytes = dlsym(RTLD_DEFAULT, "drm_shim_bytes");
     assert_non_null(bytes);
