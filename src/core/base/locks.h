@@ -38,6 +38,7 @@ enum ct_lock_rank {
     CT_RANK_ARENA,          /* memory_arena.h */
     CT_RANK_ADVICE,         /* advice.c */
     CT_RANK_VIRTUAL_MEMORY, /* vmm_*.c: reservations and their mappings */
+    CT_RANK_OPENED_BACKING, /* opened_backing.c: memory of other processes */
     CT_RANK_SPARES,         /* memory_spares.c: also taken under the one above, when physical memory is freed */
     CT_RANK_ADDRESS_SPACE,  /* address_space.c: writers */
     CT_RANK_HOST_ALIASES,   /* host_aliases.c: host memory that other devices may import */

@@ -13,6 +13,7 @@
 #include "core/backing/shadows.h"
 #include "core/base/log.h"
 #include "core/backing/memory_spares.h"
+#include "core/backing/opened_backing.h"
 #include "core/base/process.h"
 #include "core/stream/stream.h"
 #include "core/stream/context_streams.h"
@@ -36,6 +37,7 @@ void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *all
     ct_share_retract(allocation->share_id); /* first, so that no process can import memory that is being freed */
     if (allocation->chunk)
         ct_chunk_give_back(context->arena, allocation);
+    ct_opened_backing_release(context, allocation->opened);
     if (!can_be_kept(allocation) || !ct_spares_put(context->device->spares, &allocation->backing))
         ct_backing_destroy(context, &allocation->backing);
     free(allocation);
@@ -171,6 +173,7 @@ static CUresult share_locked(struct ct_context *owner, uint64_t address, struct 
     r = ct_backing_share(owner->device, backing_of(range.allocation), &range.allocation->share_id, &out->name);
     out->offset = range.memory_offset;
     out->size_bytes = range.size_bytes;
+    out->memory_id = range.allocation->chunk ? ct_chunk_id(range.allocation->chunk) : range.allocation->share_id;
     return r;
 }
 
@@ -390,6 +393,7 @@ static void destroy_allocations(struct ct_memory_arena *arena)
 
         list_remove(arena, allocation);
         ct_share_retract(allocation->share_id);
+        ct_opened_backing_release(arena->context, allocation->opened);
         ct_backing_destroy(arena->context, &allocation->backing); /* a no-op for suballocations, which are freed with their chunks */
         free(allocation);
     }

@@ -25,6 +25,7 @@ struct ct_allocation {
     struct ct_allocation *next, **link; /* in the arena's list; link points to the pointer to this entry */
     struct ct_backing backing;          /* memory of its own; zero if it is suballocated from a chunk */
     struct ct_memory_chunk *chunk;      /* or NULL */
+    struct ct_opened_backing *opened;   /* memory of another process, which it is a part of, or NULL; the backing is then zero */
     uint64_t chunk_offset, chunk_bytes;
     uint64_t start; /* of the range in the map */
     uint64_t alias; /* start of the second range (the device pointer), or 0 */
@@ -49,6 +50,7 @@ void ct_allocation_destroy(struct ct_context *context, struct ct_allocation *all
 struct ct_allocation_share {
     struct ct_share_name name;
     uint64_t offset, size_bytes;
+    uint64_t memory_id; /* the same for allocations in the same memory */
 };
 /* INVALID_VALUE: nothing of that kind is at `address`. NOT_SUPPORTED: it cannot be shared. */
 CUresult ct_allocation_share(uint64_t address, struct ct_allocation_share *out);
@@ -63,6 +65,7 @@ CUresult ct_chunk_carve(struct ct_memory_arena *arena, enum ct_memory_kind kind,
                         struct ct_allocation *allocation);
 void ct_chunk_give_back(struct ct_memory_arena *arena, const struct ct_allocation *allocation);
 const struct ct_backing *ct_chunk_backing(const struct ct_memory_chunk *chunk);
+uint64_t ct_chunk_id(const struct ct_memory_chunk *chunk); /* unique in the process */
 void ct_chunks_destroy_all(struct ct_memory_arena *arena); /* no suballocation may be in use */
 
 /* ---- staging (memory_staging.c) ---- */

@@ -5,6 +5,7 @@
 #include "memory_arena.h"
 
 #include "core/base/log.h"
+#include "core/base/process.h"
 #include "core/backing/memory_spares.h"
 
 #include <assert.h>
@@ -18,6 +19,7 @@ struct ct_memory_chunk {
     struct ct_memory_chunk *next;
     enum ct_memory_kind kind; /* DEVICE or HOST */
     struct ct_backing backing;
+    uint64_t id;
     uint64_t used_units;
     uint64_t used[CHUNK_UNITS / 64]; /* one bit per unit */
 };
@@ -74,6 +76,7 @@ static CUresult chunk_create(struct ct_context *context, enum ct_memory_kind kin
     if (!chunk)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "chunk");
     chunk->kind = kind;
+    chunk->id = ct_process_new_id();
     r = ct_spares_backing(context, kind, CHUNK_BYTES, CT_CHUNK_UNIT_BYTES, &chunk->backing);
     if (r != CUDA_SUCCESS) {
         free(chunk);
@@ -169,6 +172,11 @@ void ct_chunk_give_back(struct ct_memory_arena *arena, const struct ct_allocatio
 const struct ct_backing *ct_chunk_backing(const struct ct_memory_chunk *chunk)
 {
     return &chunk->backing;
+}
+
+uint64_t ct_chunk_id(const struct ct_memory_chunk *chunk)
+{
+    return chunk->id;
 }
 
 void ct_chunks_destroy_all(struct ct_memory_arena *arena)

@@ -6,6 +6,7 @@
 #include "memory_pool_blocks.h"
 
 #include "core/backing/device_open.h"
+#include "core/backing/opened_backing.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "slab_mapping.h"
@@ -253,16 +254,17 @@ CUresult ct_pool_slab_create_mapped(struct ct_memory_pool *pool, uint64_t size_b
 CUresult ct_pool_slab_import(struct ct_memory_pool *pool, const struct ct_share_name *name, struct ct_pool_slab **out)
 {
     struct ct_pool_slab *slab = make_slab(pool);
-    uint64_t bytes;
     CUresult r = slab ? ct_device_open(pool->device) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for an imported slab");
 
     if (r == CUDA_SUCCESS)
-        r = ct_backing_open(pool->device->primary, name, &slab->backing, &slab->lead_bytes, &bytes);
+        r = ct_opened_backing_get(pool->device->primary, name, name->id, &slab->opened);
     if (r != CUDA_SUCCESS) {
         drop_slab(slab);
         return r;
     }
-    slab->size_bytes = slab->first->size_bytes = slab->lead_bytes + bytes;
+    slab->backing = slab->opened->backing;
+    slab->lead_bytes = slab->opened->lead_bytes;
+    slab->size_bytes = slab->first->size_bytes = slab->lead_bytes + slab->opened->size_bytes;
     slab->origin_id = name->id;
     *out = slab;
     return CUDA_SUCCESS;
@@ -273,6 +275,8 @@ static void slab_destroy(struct ct_device *device, struct ct_pool_slab *slab)
     ct_share_retract(slab->share_id); /* first: other processes must not import memory that is being freed */
     if (slab->mapping)
         ct_slab_mapping_destroy(slab);
+    else if (slab->opened)
+        ct_opened_backing_release(device->primary, slab->opened);
     else
         ct_backing_destroy(device->primary, &slab->backing);
     drop_slab(slab);

@@ -52,9 +52,10 @@ struct ct_kept_block {
 
 struct ct_pool_slab {
     struct ct_pool_slab *next;
-    struct ct_memory_pool *pool; /* the owner */
-    struct ct_backing backing;
-    struct ct_slab_mapping *mapping; /* NULL: it has memory of its own (slab_mapping.h) */
+    struct ct_memory_pool *pool;      /* the owner */
+    struct ct_backing backing;        /* of an imported slab: a copy of opened->backing */
+    struct ct_opened_backing *opened; /* memory of another process, or NULL */
+    struct ct_slab_mapping *mapping;  /* NULL: it has memory of its own (slab_mapping.h) */
     uint64_t size_bytes;
     struct ct_pool_block *first;
     uint64_t share_id;   /* the id under which other processes import it, 0: not shared */
@@ -133,7 +134,7 @@ CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool
 CUresult ct_pool_slab_create(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out);
 /* A slab with a mapping (slab_mapping.h). Errors of ct_slab_mapping_create. */
 CUresult ct_pool_slab_create_mapped(struct ct_memory_pool *pool, uint64_t size_bytes, struct ct_pool_slab **out);
-/* The same for a slab of another process. Errors of ct_backing_open. */
+/* The same for a slab of another process. Errors of ct_opened_backing_get. */
 CUresult ct_pool_slab_import(struct ct_memory_pool *pool, const struct ct_share_name *name, struct ct_pool_slab **out);
 /* The size of the block of an allocation. */
 static inline uint64_t ct_pool_block_bytes(uint64_t size_bytes)

@@ -2,13 +2,14 @@
 /* Memory of cuMemAlloc in other processes (Driver API: Memory Management).
  *
  * A handle identifies the memory that contains the allocation, and the offset in it: small allocations are parts of a chunk. Opening
- * maps the whole memory at an address of this process, and adds only the allocation to the map of addresses. A list counts how often
- * each handle is open; its entries may belong to contexts that were destroyed, so the map of addresses is authoritative.
+ * maps the whole memory at an address of this process, once for all handles of it that a context has open (opened_backing.h), and adds only the
+ * allocation to the map of addresses. A list counts how often each handle is open; its entries may belong to contexts that were destroyed, so the map of addresses is authoritative.
  *
  * Whoever opens a handle first adds an entry that is being opened, and then asks the other process, which may take seconds, without the lock:
  * only calls with the same handle wait for that. */
 #include "ipc_memory.h"
 
+#include "core/backing/opened_backing.h"
 #include "core/base/log.h"
 #include "core/memory/memory_arena.h"
 #include "core/base/process.h"
@@ -87,9 +88,10 @@ static struct opened *find_locked(const struct ct_device *device, const struct c
 
 /* ---- opening ---- */
 
-static CUresult publish(struct ct_context *context, struct ct_allocation *allocation, struct opened *opened, uint64_t offset)
+static CUresult publish(struct ct_context *context, struct ct_allocation *allocation, struct opened *opened)
 {
-    struct ct_range range = ct_range_of_backing(context, &allocation->backing, offset, opened->share.size_bytes, CT_RANGE_IPC);
+    const uint64_t offset = allocation->opened->lead_bytes + opened->share.offset;
+    struct ct_range range = ct_range_of_backing(context, &allocation->opened->backing, offset, opened->share.size_bytes, CT_RANGE_IPC);
 
     range.allocation = allocation;
     opened->owner = range.owner;
@@ -109,14 +111,14 @@ static CUresult refusal(CUresult r)
 static CUresult open_backing(struct ct_context *context, struct ct_allocation *allocation, struct opened *opened)
 {
     const struct ct_allocation_share *share = &opened->share;
-    uint64_t lead, bytes, end;
-    CUresult r = ct_backing_open(context, &share->name, &allocation->backing, &lead, &bytes);
+    uint64_t end;
+    CUresult r = ct_opened_backing_get(context, &share->name, share->memory_id, &allocation->opened);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!share->size_bytes || __builtin_add_overflow(share->offset, share->size_bytes, &end) || end > bytes)
+    if (!share->size_bytes || __builtin_add_overflow(share->offset, share->size_bytes, &end) || end > allocation->opened->size_bytes)
         return ct_fail(CUDA_ERROR_INVALID_HANDLE, "the range of the handle exceeds its memory");
-    return publish(context, allocation, opened, lead + share->offset);
+    return publish(context, allocation, opened);
 }
 
 /* The entry that is being opened, or NULL. */
