@@ -46,10 +46,10 @@ static const struct driver_facts {
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps, inlines, offsets;
+    uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps, inlines, offsets, dedicates;
 } drivers[] = {
 #define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, refresh, unroll,    \
-               warps, inlines, offsets)                                                                                                    \
+               warps, inlines, offsets, dedicates)                                                                                         \
     {id,                                                                                                                                   \
      CT_VK_EXT_##mark,                                                                                                                     \
      rule,                                                                                                                                 \
@@ -63,7 +63,8 @@ static const struct driver_facts {
      unroll,                                                                                                                               \
      warps,                                                                                                                                \
      inlines,                                                                                                                              \
-     offsets},
+     offsets,                                                                                                                              \
+     dedicates},
 #include "backend_vk/drivers/drivers.def"
 };
 
@@ -506,6 +507,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out_info->copies_by_kernel = driver->kernel;
     out->needs_host_store_refresh = driver->refresh || ct_config()->host_store_refresh;
     out->raw_aliases = (out_info->workarounds & CT_WORKAROUND(COMPRESSED_SPARSE)) != 0;
+    out->dedicates = driver->dedicates || out->raw_aliases;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);

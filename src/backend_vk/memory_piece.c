@@ -139,11 +139,11 @@ static uint64_t bound_bytes(const struct ct_vk_piece_plan *plan, uint64_t requir
     return short_of ? plan->import_fd->total_bytes : required_bytes;
 }
 
-/* Whether the memory is dedicated to its buffer, so that the driver stores nothing in compressed form: sparse buffers and linear images over the
- * same memory would not decompress it. */
+/* Whether the memory is dedicated to its buffer: where it then takes no more addresses than its size, and where the driver then stores nothing in
+ * compressed form, which sparse buffers and linear images over the same memory would not decompress. */
 static bool is_dedicated(const struct ct_backend_device *device, const struct ct_vk_piece_plan *plan)
 {
-    return device->physical->raw_aliases && !plan->sparse && !plan->import && !plan->import_fd;
+    return device->physical->dedicates && !plan->sparse && !plan->import && !plan->import_fd;
 }
 
 static CUresult allocate(struct ct_backend_device *device, const struct ct_vk_piece_plan *plan, struct ct_vk_piece *piece)

@@ -74,6 +74,7 @@ struct ct_vk_physical {
     uint64_t address_granule;                     /* the alignment of the addresses that the driver grants */
     bool uses_file;                               /* CPU devices: memory consists of pages of a file, which other processes can map */
     VkExternalMemoryHandleTypeFlags export_types; /* handle types for which device memory is allocated as exportable; 0: none */
+    bool dedicates;                               /* memory is dedicated to its buffer (memory_piece.c) */
     bool raw_aliases;              /* sparse buffers and linear images read what plain buffers have compressed without decompressing it */
     bool needs_host_store_refresh; /* running kernels see stores by the host only after another submission: drivers/host_store_refresh.c */
     bool memory_missing;           /* no memory types: RADV without hardware, which can only compile */
