@@ -212,20 +212,15 @@ static bool makes_host(struct ct_backend_device *device)
     return true;
 }
 
-/* Whether addresses can be reserved without memory: ANV with i915 grants sparse buffers no addresses of the host, which is no fault of it. */
+/* Whether addresses can be reserved without memory: ANV with i915 grants sparse buffers no addresses of the host. */
 static bool reserves_sparse(struct ct_backend_device *device)
 {
     uint64_t reserved_bytes;
     struct ct_memory *range;
     void *reserved;
-    CUresult r;
 
-    if (!device->info->sparse || !device->physical->has_sparse_family || !reserve(device, &reserved, &reserved_bytes))
-        return false;
-    ct_thread_set_tries(true);
-    r = ct_vk_range_create(device, (uint64_t)(uintptr_t)reserved, DEVICE_BYTES, &range);
-    ct_thread_set_tries(false);
-    if (r != CUDA_SUCCESS)
+    if (!device->info->sparse || !device->physical->has_sparse_family || !reserve(device, &reserved, &reserved_bytes) ||
+        ct_vk_range_create(device, (uint64_t)(uintptr_t)reserved, DEVICE_BYTES, &range) != CUDA_SUCCESS)
         return false;
     ct_vk_memory_destroy(range);
     ct_unreserve(reserved, reserved_bytes);
@@ -242,11 +237,13 @@ static bool works(const struct candidate *candidate, struct ct_vk_physical *phys
         return true;
     if (ct_vk_device_open_compiler(physical, info, &device) != CUDA_SUCCESS)
         return false;
+    ct_thread_set_tries(true); /* a refusal is no fault of the driver */
     good = makes(device, CT_MEMORY_DEVICE, DEVICE_BYTES) && makes_host(device);
     if (good && ct_address_is_placed(candidate->rule))
         info->import_at_pointer = imports_at_pointer(device);
     if (good && candidate->placement == CT_VK_PLACED_OPAQUE && reserves_sparse(device))
         info->virtual_memory = CT_VIRTUAL_SPARSE;
+    ct_thread_set_tries(false);
     ct_vk_device_close(device);
     return good;
 }
