@@ -30,7 +30,8 @@ static const bool asks_for_caller[CT_ROW_COUNT] = {
 
 static inline CUresult check(enum ct_entry_row row, const char *symbol, const void *caller)
 {
-    ct_thread_enter_call();
+    if (ct_check_watches_calls())
+        ct_thread_enter_call();
     if (asks_for_caller[row])
         ct_thread_set_caller(caller);
     if (ct_thread_is_in_host_function() && !allowed_in_host_functions[row])
@@ -43,9 +44,9 @@ static inline CUresult ended(const char *symbol, CUresult r)
 {
     const char *name = "success";
 
-    ct_thread_leave_call();
     if (!ct_check_watches_calls())
         return r;
+    ct_thread_leave_call();
     if (r != CUDA_SUCCESS && cuGetErrorName(r, &name) != CUDA_SUCCESS)
         name = "an unknown error";
     ct_check_call(symbol, r, name);

@@ -3,8 +3,8 @@
  * threads that have called it, and are not in a call or in a host function, count as the program's. The page of a fault is no longer protected afterwards,
  * so each watch notes one access to a page, or a read and then a write.
  *
- * A page that lies partly outside of the watched memory is protected only if that costs nothing: where the rest belongs to nobody, or to a small allocation.
- * System calls fail (EFAULT) when they are given protected memory, also for the rest of such a page. */
+ * A system call that is given protected memory fails with EFAULT. So a page that lies partly outside of the watched memory is protected only if programs hardly
+ * pass the rest of it to system calls: if nothing else is allocated there, or if the allocation is small. */
 #include "host_watch.h"
 
 #include "core/base/thread.h"
@@ -156,18 +156,6 @@ void ct_host_watches_await(void)
 /* ---- in the handler: only what is safe there. The first use of a thread's own variables may allocate memory (static TLS has no room for those of a library
  * that is loaded late); who accesses watched memory is not within an allocation ---- */
 
-static void *instruction_of(const ucontext_t *state)
-{
-#ifdef __x86_64__
-    return (void *)state->uc_mcontext.gregs[REG_RIP];
-#elif defined __aarch64__
-    return (void *)state->uc_mcontext.pc;
-#else
-    (void)state;
-    return NULL;
-#endif
-}
-
 /* Whether the instruction wrote; where the processor does not say, it counts as a read. */
 static bool is_write(const ucontext_t *state)
 {
@@ -189,9 +177,9 @@ static bool can_tell_writes(void)
 }
 
 /* The frames from the faulting instruction on. */
-static void take_stack(const ucontext_t *state, struct ct_host_stack *out)
+static void take_stack(void *instruction, struct ct_host_stack *out)
 {
-    void *frames[CT_STACK_FRAMES + 16], *const instruction = instruction_of(state);
+    void *frames[CT_STACK_FRAMES + 16];
     const int n = backtrace(frames, sizeof frames / sizeof *frames); /* has been called before, so it loads no library now */
     int first = 0;
 
@@ -203,7 +191,7 @@ static void take_stack(const ucontext_t *state, struct ct_host_stack *out)
         out->frames[out->n++] = frames[i];
 }
 
-static void note(struct ct_host_watch *watch, uintptr_t address, bool writes, const ucontext_t *state)
+static void note(struct ct_host_watch *watch, uintptr_t address, bool writes, void *instruction)
 {
     struct ct_host_access *access;
 
@@ -212,16 +200,26 @@ static void note(struct ct_host_watch *watch, uintptr_t address, bool writes, co
     access = &watch->accesses[watch->n_accesses++];
     access->address = address;
     access->is_write = writes;
-    take_stack(state, &access->stack);
+    take_stack(instruction, &access->stack);
 }
 
-/* A range of a watch contains the page of the fault. */
-static void take_locked(struct ct_host_watch *watch, const struct ct_watched_range *range, uintptr_t address, const ucontext_t *state)
+/* Notes an access of the program in all watches that it conflicts with. Returns whether any watch protects the page. */
+static bool take_locked(uintptr_t address, bool is_of_program, bool writes, void *instruction)
 {
-    const bool writes = is_write(state);
+    const uintptr_t page = page_of(address);
+    bool found = false;
 
-    if (ct_thread_is_in_program() && address >= range->start && address < range->end && (writes || range->is_written))
-        note(watch, address, writes, state);
+    for (struct ct_host_watch *watch = watches.first; watch; watch = watch->next)
+        for (unsigned i = 0; i < watch->n_ranges; i++) {
+            const struct ct_watched_range *range = &watch->ranges[i];
+
+            if (page < range->first_page || page >= range->end_page)
+                continue;
+            found = true;
+            if (is_of_program && address >= range->start && address < range->end && (writes || range->is_written))
+                note(watch, address, writes, instruction);
+        }
+    return found;
 }
 
 /* Another thread may have ended the watch between the fault and now. Then the instruction succeeds the next time, unless the program protected the memory. */
@@ -236,24 +234,20 @@ static bool is_stale(uintptr_t address)
     return times < RETRIES && ct_address_find(address, 1, &range) == CUDA_SUCCESS && ct_range_is_of_host(&range);
 }
 
-bool ct_host_watch_takes(const siginfo_t *info, const ucontext_t *state)
+bool ct_host_watch_takes(const siginfo_t *info, const ucontext_t *state, void *instruction)
 {
     const uintptr_t address = (uintptr_t)info->si_addr, page = page_of(address);
-    bool found = false, stays_readable;
+    bool found, is_of_program, writes;
     sigset_t before;
 
     if (info->si_code != SEGV_ACCERR || !atomic_load(&watches.were_used))
         return false;
-    stays_readable = ct_thread_is_in_program() && can_tell_writes() && !is_write(state);
+    is_of_program = ct_thread_is_in_program();
+    writes = is_write(state);
     lock_watches(&before);
-    for (struct ct_host_watch *watch = watches.first; watch; watch = watch->next)
-        for (unsigned i = 0; i < watch->n_ranges; i++)
-            if (page >= watch->ranges[i].first_page && page < watch->ranges[i].end_page) {
-                take_locked(watch, &watch->ranges[i], address, state);
-                found = true;
-            }
-    if (found)
-        protect(page, page + page_bytes(), stays_readable ? PROT_READ : PROT_READ | PROT_WRITE);
+    found = take_locked(address, is_of_program, writes, instruction);
+    if (found) /* after a read of the program its next write is to be noted, too */
+        protect(page, page + page_bytes(), is_of_program && can_tell_writes() && !writes ? PROT_READ : PROT_READ | PROT_WRITE);
     unlock_watches(&before);
     return found || is_stale(address);
 }

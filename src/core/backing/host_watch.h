@@ -42,6 +42,6 @@ void ct_host_watch_finish(struct ct_host_watch *watch);
 void ct_host_watches_await(void);
 
 /* In the handler of SIGSEGV: whether the fault was one of a watch, so that the instruction is to be executed again. */
-bool ct_host_watch_takes(const siginfo_t *info, const ucontext_t *state);
+bool ct_host_watch_takes(const siginfo_t *info, const ucontext_t *state, void *instruction);
 
 #endif

@@ -106,14 +106,14 @@ static bool is_in_file(const void *instruction)
 #endif
 }
 
-static const void *instruction_of(const siginfo_t *info, const ucontext_t *state)
+static void *instruction_of(const siginfo_t *info, const ucontext_t *state)
 {
 #ifdef __x86_64__
     (void)info;
-    return (const void *)state->uc_mcontext.gregs[REG_RIP];
+    return (void *)state->uc_mcontext.gregs[REG_RIP];
 #elif defined __aarch64__
     (void)info;
-    return (const void *)state->uc_mcontext.pc;
+    return (void *)state->uc_mcontext.pc;
 #else
     (void)state;
     return info->si_addr;
@@ -203,7 +203,7 @@ static void handle(int signal, siginfo_t *info, void *user)
     const int error = errno;
     const struct library *library;
 
-    if (signal == SIGSEGV && ct_host_watch_takes(info, user)) {
+    if (signal == SIGSEGV && ct_host_watch_takes(info, user, instruction_of(info, user))) {
         errno = error;
         return;
     }

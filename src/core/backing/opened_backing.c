@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of what is open. An entry is added before its memory is opened and removed after it was closed, without the lock: the other process may
- * take seconds to answer, and only threads that want the same memory wait for that. */
+/* The list has an entry for all memory of other processes that is open. The entry is added before the memory is opened, and removed after it is closed; the
+ * lock is not held meanwhile. The other process may take seconds to answer, and only threads that want the same memory wait for that. */
 #include "opened_backing.h"
 
 #include "core/base/locks.h"

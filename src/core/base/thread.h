@@ -15,10 +15,10 @@ int ct_thread_start_detached(void *(*run)(void *), void *argument);
 void ct_thread_set_in_host_function(bool is_in);
 bool ct_thread_is_in_host_function(void);
 
-/* Around each call of the CUDA API, except in host functions. */
+/* Around each call of the CUDA API under `cuttle check`. In host functions they do nothing. */
 void ct_thread_enter_call(void);
 void ct_thread_leave_call(void);
-/* Whether the calling thread has called the CUDA API before and executes code of the program now. For signal handlers. */
+/* Whether the calling thread has called the CUDA API before, and executes code of the program now. Called by signal handlers. */
 bool ct_thread_is_in_program(void);
 
 /* An address in the code that made the calling thread's last call of a function that asks for it (src/api/exports.c). Not the return address of the
@@ -33,7 +33,7 @@ const void *ct_thread_caller(void);
 void ct_thread_set_compiles_ahead(void);
 bool ct_thread_compiles_ahead(void);
 
-/* Whether the calling thread tries what a driver can do. A failure is then an answer, and the thread's warnings are logged at level debug. */
+/* Whether the calling thread probes what a driver can do. A failure is then no error, and the thread's warnings are logged at level debug. */
 void ct_thread_set_tries(bool tries);
 bool ct_thread_tries(void);
 

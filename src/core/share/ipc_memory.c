@@ -3,7 +3,8 @@
  *
  * A handle identifies the memory that contains the allocation, and the offset in it: small allocations are parts of a chunk. Opening
  * maps the whole memory at an address of this process, once for all handles of it that a context has open (opened_backing.h), and adds only the
- * allocation to the map of addresses. A list counts how often each handle is open; its entries may belong to contexts that were destroyed, so the map of addresses is authoritative.
+ * allocation to the map of addresses. A list counts how often each handle is open; its entries may belong to contexts that were destroyed, so the
+ * map of addresses is authoritative.
  *
  * Whoever opens a handle first adds an entry that is being opened, and then asks the other process, which may take seconds, without the lock:
  * only calls with the same handle wait for that. */

@@ -63,7 +63,7 @@ static bool is_in_the_way(const struct ct_host_gate *gate, const struct ct_strea
            !((other->flags | stream->flags) & CU_STREAM_NON_BLOCKING);
 }
 
-static void open_gates(const struct ct_stream *stream_or_null)
+void ct_host_gates_open(const struct ct_stream *stream_or_null)
 {
     if (!atomic_load_explicit(&gates.were_used, memory_order_relaxed))
         return;
@@ -72,14 +72,4 @@ static void open_gates(const struct ct_stream *stream_or_null)
         gate->is_open = gate->is_open || !stream_or_null || is_in_the_way(gate, stream_or_null);
     pthread_cond_broadcast(&gates.opened);
     ct_mutex_unlock(&gates.lock);
-}
-
-void ct_host_gates_open(const struct ct_stream *stream)
-{
-    open_gates(stream);
-}
-
-void ct_host_gates_open_all(void)
-{
-    open_gates(NULL);
 }

@@ -17,10 +17,8 @@ struct ct_host_gate {
 void ct_host_gate_close(struct ct_host_gate *gate, const struct ct_stream *stream);
 /* Waits until the gate is open, or for as long as CUTTLE_CHECK_HOST_WAIT_MS says. It is no longer used then. */
 void ct_host_gate_pass(struct ct_host_gate *gate);
-/* The host waits for a stream, or asks whether its work is complete: its gates open, and those of streams that it waits for because of the rules of the
- * legacy stream. What else it waits for (events) has to wait for the time above. The caller holds no lock. */
-void ct_host_gates_open(const struct ct_stream *stream);
-/* All gates open. */
-void ct_host_gates_open_all(void);
+/* The host waits for a stream, or asks whether its work is complete: this opens the stream's gates, and those of the streams that it waits for by the rules of
+ * the legacy stream. Gates of streams that it waits for by events open when their time is over. NULL: all gates open. The caller holds no lock. */
+void ct_host_gates_open(const struct ct_stream *stream_or_null);
 
 #endif

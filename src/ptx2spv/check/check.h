@@ -121,6 +121,8 @@ void ct_races_examine(struct ct_check *check, struct ct_cursor *entry);
 /* Whether an instruction orders the accesses of a block's threads: all of them, or those of a warp; or in a way that is not followed. */
 bool ct_check_orders_threads(const struct ct_insn *insn);
 bool ct_check_synchronizes_otherwise(const struct ct_insn *insn);
+/* Whether the lanes of a warp run in step, since the module was written for GPUs on which they do. */
+bool ct_check_runs_in_step(const struct ct_fn *fn);
 
 /* sites.c */
 struct ct_incident {

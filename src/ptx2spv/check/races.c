@@ -45,7 +45,7 @@ static bool is_volatile(const struct ct_insn *insn)
     return is_shared_access(insn) && insn->semantics == PTX_VOLATILE;
 }
 
-static bool runs_in_step(const struct ct_fn *fn)
+bool ct_check_runs_in_step(const struct ct_fn *fn)
 {
     return fn->module->oldest_sm < CT_FIRST_INDEPENDENT_SM;
 }
@@ -68,7 +68,7 @@ bool ct_races_are_possible(const struct ct_fn *fn)
 
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
-            if (ct_check_synchronizes_otherwise(insn) || (is_volatile(insn) && runs_in_step(fn)))
+            if (ct_check_synchronizes_otherwise(insn) || (is_volatile(insn) && ct_check_runs_in_step(fn)))
                 return false;
             found |= is_shared_access(insn);
         }
@@ -122,9 +122,9 @@ static ct_value conflicts(struct ct_cursor *at, const struct races *races, const
     const ct_value is_other = ct_icmp(at, PTX_B32, PTX_NE, other, races->registers.thread);
     const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->registers.thread));
     const ct_value same_steps = ct_equals(at, ct_shr_imm(at, ct_xor(at, mark, own->mark), WARP_SHIFT), 0);
-    const ct_value unordered = races->within_warps    ? ct_and(at, in_warp, same_steps)
-                               : runs_in_step(at->fn) ? ct_not(at, in_warp)
-                                                      : ct_or(at, ct_not(at, in_warp), same_steps);
+    const ct_value unordered = races->within_warps             ? ct_and(at, in_warp, same_steps)
+                               : ct_check_runs_in_step(at->fn) ? ct_not(at, in_warp)
+                                                               : ct_or(at, ct_not(at, in_warp), same_steps);
 
     return ct_and(at, ct_and(at, in_epoch, overlaps), ct_and(at, is_other, unordered));
 }

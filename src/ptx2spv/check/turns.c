@@ -114,8 +114,7 @@ ct_value ct_turns_conflict(struct ct_cursor *at, ct_value turn, ct_value other)
     const ct_value other_warp = ct_not(at, ct_equals(at, ct_shr_imm(at, ct_turn_thread(at, differences), WARP_LANES_SHIFT), 0));
     const ct_value same_step = ct_equals(at, ct_shr_imm(at, differences, STEP_SHIFT), 0);
     const ct_value step_counts = ct_not(at, ct_equals(at, ct_shr_imm(at, turn, STEP_SHIFT), MOST_STEPS));
-    const bool in_step = at->fn->module->oldest_sm < CT_FIRST_INDEPENDENT_SM;
-    const ct_value unordered = in_step ? other_warp : ct_or(at, other_warp, ct_and(at, same_step, step_counts));
+    const ct_value unordered = ct_check_runs_in_step(at->fn) ? other_warp : ct_or(at, other_warp, ct_and(at, same_step, step_counts));
 
     return ct_and(at, ct_and(at, is_other, unordered), ct_and(at, same_epoch, counts));
 }
