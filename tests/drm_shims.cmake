@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Mesa's drm-shims, which imitate kernel drivers, so that Mesa's drivers for real GPUs run without one (docs/devices.md), and those drivers.
-#
-# no_amd_shim, no_i915_shim: why tests cannot use them, or empty. Sanitizers do not work with preloaded libraries.
-#
-# cuttle_shim_environment(variable chip): the environment in which the driver of a chip of AMD or Intel runs.
+# Finds Mesa's drm-shims, which imitate kernel drivers, so that Mesa's drivers for real GPUs run without one (docs/devices.md), and the files by which
+# the Vulkan loader finds these drivers.
 find_library(CUTTLE_AMD_SHIM amdgpu_noop_drm_shim DOC "Mesa's imitation of the amdgpu kernel driver (mesa-drm-shim)")
 find_file(CUTTLE_RADV_ICD NAMES radeon_icd.x86_64.json radeon_icd.json PATHS /usr/share/vulkan/icd.d /etc/vulkan/icd.d NO_DEFAULT_PATH
           DOC "How the Vulkan loader finds RADV")

@@ -18,7 +18,7 @@ static inline int run(const char *command, char *out, size_t size)
     return pclose(pipe);
 }
 
-/* What stands behind NAME and a space at the start of one of the lines. */
+/* Finds the line that begins with NAME and a space, and returns the text behind these. */
 static inline const char *behind_name(const char *lines, const char *name)
 {
     char row[64];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mappings of buffers at addresses of the device (amdgpu), by the kernel's rules: a new one takes the place of what it replaces, of which the
- * parts before and behind stay. */
+/* The mappings of buffers at addresses of the device (amdgpu). The rules are the kernel's: where a new mapping replaces others, the parts of these that lie
+ * before and behind it stay. */
 #include "preload.h"
 
 #include <errno.h>

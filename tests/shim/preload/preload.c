@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Preloaded before Mesa's drm-shim, for whole runs of RADV and ANV without a GPU. The shim accepts every call and does nothing; what programs
  * need beyond that is here: synchronization objects that are signalled (syncobjs.c), submissions that are complete at once (submissions.c),
- * buffers that are shared, freed and counted (buffers.c). Nothing is executed, but everything that the driver is told to do has an end. */
+ * buffers that are shared, freed and counted (buffers.c). Nothing is executed, but all work that the driver is given is complete at once. */
 #include "preload.h"
 
 #include <dlfcn.h>
