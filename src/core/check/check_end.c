@@ -79,7 +79,7 @@ static void end_process(int status, void *user)
     if (ct_process_is_child())
         return;
     ct_check_calls_end(status);
-    ct_host_gates_open(NULL);
+    ct_host_gates_open(NULL, 0);
     ct_host_watches_await();
     ct_check_flush(NULL);
     if (ct_config()->check_leaks)

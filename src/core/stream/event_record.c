@@ -214,7 +214,7 @@ CUresult ct_event_query(struct ct_event *event)
     record = last_record(event);
     if (!record.stream)
         return CUDA_SUCCESS;
-    ct_host_gates_open(record.stream);
+    ct_host_gates_open(record.stream, record.point);
     r = event->context->backend->queues->completed(record.stream->queue, &completed);
     r = ct_context_check(event->context, r);
     drop_record(&record);

@@ -32,7 +32,7 @@ CUresult ct_stream_await(struct ct_stream *stream, uint64_t point)
 {
     CUresult r;
 
-    ct_host_gates_open(stream);
+    ct_host_gates_open(stream, point);
     r = ct_stream_backend(stream)->queues->await(stream->queue, point, UINT64_MAX, may_spin(stream));
     r = ct_context_check(stream->context, r);
     /* Work that the host executed for the stream may have failed, too. */
@@ -98,7 +98,7 @@ CUresult ct_stream_query(struct ct_stream *stream)
 
     if (r != CUDA_SUCCESS)
         return r;
-    ct_host_gates_open(stream);
+    ct_host_gates_open(stream, point);
     r = ct_stream_backend(stream)->queues->completed(stream->queue, &completed);
     r = ct_context_check(stream->context, r);
     if (r != CUDA_SUCCESS)
