@@ -20,7 +20,7 @@
 
 enum { THREAD_BITS = 11, BYTES_SHIFT = THREAD_BITS, BYTES_BITS = 4, WARP_SHIFT = BYTES_SHIFT + BYTES_BITS, WARP_LANES_SHIFT = 5 };
 enum { SEVERAL = (1 << THREAD_BITS) - 1, ALL_BYTES = (1 << BYTES_BITS) - 1 };
-enum { WRITE_EPOCH = 0, WRITE_MARK = 4, READ_EPOCH = 8, READ_MARK = 12, SHADOW_SHIFT = 2 /* 16 bytes for 4 */ };
+enum { WRITE_EPOCH, WRITE_MARK, READ_EPOCH, READ_MARK, SHADOW_WORDS, SHADOW_SHIFT = 2 /* 16 bytes for 4 */ };
 
 struct races {
     struct ct_check *check;
@@ -77,14 +77,31 @@ bool ct_races_are_possible(const struct ct_fn *fn)
 
 /* ---- the shadow ---- */
 
-static ct_value load_shared(struct ct_cursor *at, ct_value address, uint32_t offset)
+/* The words of a shadow are loaded and stored as vectors: on CPU devices most of the cost of a check is that of its accesses. */
+static void load_shadow(struct ct_cursor *at, ct_value shadow, ct_value words[SHADOW_WORDS])
 {
-    return ct_exchange_load(at, ct_add_imm(at, address, offset));
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_LOAD, PTX_B32, SHADOW_WORDS, 1);
+
+    insn->space = CT_SPACE_SHARED;
+    insn->align_log2 = 4;
+    insn->operands[0] = shadow;
+    for (unsigned i = 0; i < SHADOW_WORDS; i++) {
+        words[i] = insn->results[i] = ct_value_create(at->fn, CT_W_32);
+        at->fn->values.v[words[i].i].def = insn;
+    }
 }
 
-static void store_shared(struct ct_cursor *at, ct_value address, uint32_t offset, ct_value value)
+/* Stores an epoch and the mark behind it. */
+static void store_shadow(struct ct_cursor *at, ct_value shadow, unsigned first, ct_value epoch, ct_value mark)
 {
-    ct_exchange_store(at, ct_add_imm(at, address, offset), value);
+    struct ct_insn *insn = ct_emit_insn(at, CT_OP_STORE, PTX_B32, 0, 3);
+
+    insn->space = CT_SPACE_SHARED;
+    insn->align_log2 = 3;
+    insn->operands[0] = shadow;
+    insn->offset = first * sizeof(uint32_t);
+    insn->operands[1] = epoch;
+    insn->operands[2] = mark;
 }
 
 static void begin(struct races *races, struct ct_cursor *at)
@@ -113,11 +130,16 @@ struct marks {
     ct_value mark, bytes; /* of this access */
 };
 
+static ct_value is_in_epoch(struct ct_cursor *at, const struct races *races, ct_value epoch)
+{
+    return ct_icmp(at, PTX_B32, PTX_EQ, epoch, races->registers.epoch);
+}
+
 /* Whether an access with an epoch and a mark is not ordered before this one. */
 static ct_value conflicts(struct ct_cursor *at, const struct races *races, const struct marks *own, ct_value epoch, ct_value mark)
 {
     const ct_value other = thread_of(at, mark);
-    const ct_value in_epoch = ct_icmp(at, PTX_B32, PTX_EQ, epoch, races->registers.epoch);
+    const ct_value in_epoch = is_in_epoch(at, races, epoch);
     const ct_value overlaps = ct_not(at, ct_equals(at, ct_and(at, mark, own->bytes), 0));
     const ct_value is_other = ct_icmp(at, PTX_B32, PTX_NE, other, races->registers.thread);
     const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->registers.thread));
@@ -145,25 +167,28 @@ static ct_value changes_nothing(struct ct_cursor *at, const struct ct_insn *stor
 }
 
 /* Remembers a read: of an epoch the bytes that threads of several warps have read, else those of one thread, else the last read. So a mark never says that a
- * thread has read a byte that only another one has. */
+ * thread has read a byte that only another one has. Continues behind that. */
 static void note_read(struct ct_cursor *at, const struct races *races, const struct marks *own, ct_value shadow, ct_value epoch,
                       ct_value mark)
 {
+    struct ct_block *note = ct_block_create(at->fn), *next = ct_block_create(at->fn);
     const ct_value other = thread_of(at, mark);
-    const ct_value in_epoch = ct_icmp(at, PTX_B32, PTX_EQ, epoch, races->registers.epoch);
-    const ct_value of_several = ct_equals(at, other, SEVERAL);
-    const ct_value of_own = ct_icmp(at, PTX_B32, PTX_EQ, other, races->registers.thread);
-    const ct_value in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->registers.thread));
-    const ct_value common = ct_and(at, mark, own->bytes);
-    const ct_value several = ct_and(at, ct_not(at, in_warp), ct_not(at, ct_equals(at, common, 0)));
-    const ct_value bytes = ct_and_imm(at, mark, (uint32_t)ALL_BYTES << BYTES_SHIFT);
-    const ct_value same_steps = ct_equals(at, ct_shr_imm(at, ct_xor(at, mark, own->mark), WARP_SHIFT), 0);
-    ct_value joined = ct_select(at, ct_and(at, of_own, same_steps), ct_or(at, bytes, own->mark), own->mark);
+    const ct_value in_epoch = is_in_epoch(at, races, epoch);
+    ct_value of_own, in_warp, common, several, bytes, same_steps, joined;
 
+    ct_cursor_branch(at, ct_and(at, in_epoch, ct_equals(at, other, SEVERAL)), next, note);
+    ct_cursor_enter(at, note);
+    of_own = ct_icmp(at, PTX_B32, PTX_EQ, other, races->registers.thread);
+    in_warp = ct_icmp(at, PTX_B32, PTX_EQ, warp_of(at, other), warp_of(at, races->registers.thread));
+    common = ct_and(at, mark, own->bytes);
+    several = ct_and(at, ct_not(at, in_warp), ct_not(at, ct_equals(at, common, 0)));
+    bytes = ct_and_imm(at, mark, (uint32_t)ALL_BYTES << BYTES_SHIFT);
+    same_steps = ct_equals(at, ct_shr_imm(at, ct_xor(at, mark, own->mark), WARP_SHIFT), 0);
+    joined = ct_select(at, ct_and(at, of_own, same_steps), ct_or(at, bytes, own->mark), own->mark);
     joined = ct_select(at, several, ct_or_imm(at, common, SEVERAL), joined);
-    joined = ct_select(at, of_several, mark, joined);
-    store_shared(at, shadow, READ_MARK, ct_select(at, in_epoch, joined, own->mark));
-    store_shared(at, shadow, READ_EPOCH, races->registers.epoch);
+    store_shadow(at, shadow, READ_EPOCH, races->registers.epoch, ct_select(at, in_epoch, joined, own->mark));
+    ct_cursor_jump(at, next);
+    ct_cursor_enter(at, next);
 }
 
 static void report(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, ct_value address, ct_value mark)
@@ -181,10 +206,34 @@ static void report(struct races *races, struct ct_cursor *at, const struct ct_in
                     });
 }
 
+/* Reports a conflict with the last accesses, and continues behind that. Since most of them are of earlier epochs, that is tested first. */
+static void find_conflict(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, ct_value address, const struct marks *own,
+                          const ct_value words[SHADOW_WORDS])
+{
+    const bool writes = insn->op == CT_OP_STORE;
+    struct ct_block *test = ct_block_create(at->fn), *race = ct_block_create(at->fn), *next = ct_block_create(at->fn);
+    ct_value in_epoch = is_in_epoch(at, races, words[WRITE_EPOCH]), after_write, found;
+
+    if (writes)
+        in_epoch = ct_or(at, in_epoch, is_in_epoch(at, races, words[READ_EPOCH]));
+    ct_cursor_branch(at, in_epoch, test, next);
+    ct_cursor_enter(at, test);
+    found = after_write = conflicts(at, races, own, words[WRITE_EPOCH], words[WRITE_MARK]);
+    if (writes) {
+        if (insn->n_operands == 2)
+            after_write = ct_and(at, after_write, ct_not(at, changes_nothing(at, insn)));
+        found = ct_or(at, after_write, conflicts(at, races, own, words[READ_EPOCH], words[READ_MARK]));
+    }
+    ct_cursor_branch(at, found, race, next);
+    ct_cursor_enter(at, race);
+    report(races, at, insn, address, ct_select(at, after_write, words[WRITE_MARK], words[READ_MARK]));
+    ct_cursor_jump(at, next);
+    ct_cursor_enter(at, next);
+}
+
 /* Examines the access to a word, and continues behind it. */
 static void examine_word(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, ct_value address, uint32_t bytes)
 {
-    struct ct_block *race = ct_block_create(at->fn), *next = ct_block_create(at->fn);
     const ct_value word = ct_and_imm(at, address, ~UINT32_C(3));
     const ct_value shadow = ct_add(at, races->registers.shadow, ct_shl_imm(at, word, SHADOW_SHIFT));
     const ct_value set =
@@ -192,26 +241,14 @@ static void examine_word(struct races *races, struct ct_cursor *at, const struct
     const ct_value in_place = ct_shl_imm(at, set, BYTES_SHIFT);
     const ct_value own_mark = ct_or(at, ct_or(at, races->registers.thread, in_place), ct_shl_imm(at, races->registers.steps, WARP_SHIFT));
     const struct marks own = {own_mark, in_place};
-    const ct_value written = load_shared(at, shadow, WRITE_MARK), read = load_shared(at, shadow, READ_MARK);
-    const ct_value write_epoch = load_shared(at, shadow, WRITE_EPOCH), read_epoch = load_shared(at, shadow, READ_EPOCH);
-    ct_value after_write = conflicts(at, races, &own, write_epoch, written), found = after_write;
+    ct_value words[SHADOW_WORDS];
 
-    if (insn->op == CT_OP_STORE) {
-        const ct_value after_read = conflicts(at, races, &own, read_epoch, read);
-
-        if (insn->n_operands == 2)
-            after_write = ct_and(at, after_write, ct_not(at, changes_nothing(at, insn)));
-        found = ct_or(at, after_write, after_read);
-        store_shared(at, shadow, WRITE_MARK, own_mark);
-        store_shared(at, shadow, WRITE_EPOCH, races->registers.epoch);
-    } else {
-        note_read(at, races, &own, shadow, read_epoch, read);
-    }
-    ct_cursor_branch(at, found, race, next);
-    ct_cursor_enter(at, race);
-    report(races, at, insn, address, ct_select(at, after_write, written, read));
-    ct_cursor_jump(at, next);
-    ct_cursor_enter(at, next);
+    load_shadow(at, shadow, words);
+    if (insn->op == CT_OP_STORE)
+        store_shadow(at, shadow, WRITE_EPOCH, races->registers.epoch, own_mark);
+    else
+        note_read(at, races, &own, shadow, words[READ_EPOCH], words[READ_MARK]);
+    find_conflict(races, at, insn, address, &own, words);
 }
 
 /* An access outside of the program's memory, or a misaligned one, is left to `check`. */
