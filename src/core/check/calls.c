@@ -7,6 +7,7 @@
 #include "core/backing/address_history.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
+#include "places.h"
 #include "report.h"
 
 #include <stdlib.h>
@@ -77,39 +78,17 @@ static bool is_answer(CUresult result)
 
 /* ---- reports ---- */
 
-/* The places of calls that were reported: a loop is reported once. */
-struct place {
-    struct place *next;
-    const char *symbol;
-    const void *caller;
-    CUresult result;
-};
 static struct {
     struct ct_mutex lock; /* guards the list */
-    struct place *places;
+    struct ct_place *places;
 } reported = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_CHECK)};
-
-/* Notes a failure; false: it has been reported, or there is no memory. */
-static bool is_new_locked(const struct failure *failure)
-{
-    const void *caller = failure->stack.n ? failure->stack.frames[0] : NULL;
-    struct place *place = reported.places;
-
-    for (; place; place = place->next)
-        if (place->symbol == failure->symbol && place->caller == caller && place->result == failure->result)
-            return false;
-    if (!(place = malloc(sizeof *place)))
-        return false;
-    *place = (struct place){reported.places, failure->symbol, caller, failure->result};
-    reported.places = place;
-    return true;
-}
 
 static void report_locked(const struct failure *failure)
 {
+    const void *caller = failure->stack.n ? failure->stack.frames[0] : NULL;
     struct ct_report report;
 
-    if (!is_new_locked(failure))
+    if (!ct_place_is_new(&reported.places, caller, failure->symbol, (int)failure->result))
         return;
     ct_report_begin(&report, "api-error", "%s failed with %s, and the program went on", failure->symbol, failure->error_name);
     if (*failure->reason)

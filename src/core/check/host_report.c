@@ -1,43 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "host_report.h"
 
+#include "places.h"
 #include "report.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-struct place {
-    struct place *next;
-    const void *instruction;
-    char *what;
-    bool is_write;
-};
 
 static struct {
     struct ct_mutex lock; /* guards the list */
-    struct place *places;
+    struct ct_place *places;
 } reported = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_CHECK)};
-
-/* Notes it; false: it has been reported, or there is no memory. */
-static bool is_new_locked(const struct ct_host_access *access, const char *what)
-{
-    const void *instruction = access->stack.frames[0];
-    struct place *place = reported.places;
-
-    for (; place; place = place->next)
-        if (place->instruction == instruction && place->is_write == access->is_write && !strcmp(place->what, what))
-            return false;
-    if (!(place = malloc(sizeof *place)))
-        return false;
-    *place = (struct place){reported.places, instruction, strdup(what), access->is_write};
-    if (!place->what) {
-        free(place);
-        return false;
-    }
-    reported.places = place;
-    return true;
-}
 
 static void add_memory(struct ct_report *report, uint64_t address)
 {
@@ -58,7 +30,7 @@ static void report_locked(const struct ct_host_access *access, const char *what,
 {
     struct ct_report report;
 
-    if (!is_new_locked(access, what))
+    if (!ct_place_is_new(&reported.places, access->stack.frames[0], what, access->is_write))
         return;
     ct_report_begin(&report, "host-access", "The host %s memory that %s %s, before it has waited for that",
                     access->is_write ? "writes" : "reads", what, writes ? "writes" : "reads");
