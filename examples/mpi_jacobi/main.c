@@ -3,9 +3,10 @@
  * its first and its last row, sends them to its neighbours, and computes the rows between meanwhile. Rank 0 then does the same alone and on
  * the CPU; all results are equal bit for bit.
  *
- *   mpirun -n 4 mpi_jacobi [--ptx FILE] [--size N] [--steps N] [--staged]
+ *   mpirun -n 4 mpi_jacobi [--ptx FILE] [--size N] [--steps N] [--staged | --direct]
  *
- * Where MPI can read device memory the rows are sent from there, else (and with --staged) through page-locked host memory. */
+ * Where MPI can read device memory the rows are sent from there, else (and with --staged) through page-locked host memory. --direct sends them
+ * from there in any case, for an MPI that does not know of CUDA on top of a library that does, as Debian's Open MPI on UCX. */
 #include "example.h"
 
 #include <mpi.h>
@@ -22,7 +23,7 @@ struct options {
     const char *ptx;
     unsigned size; /* rows and columns of the plate without its fixed border */
     unsigned steps;
-    bool is_staged;
+    bool is_staged, is_direct;
 };
 
 struct device {
@@ -285,6 +286,8 @@ static struct options read_options(int argc, char **argv)
 
         if (!strcmp(argv[i], "--staged"))
             options.is_staged = true;
+        else if (!strcmp(argv[i], "--direct"))
+            options.is_direct = true;
         else if (value && !strcmp(argv[i], "--ptx"))
             options.ptx = argv[++i];
         else if (value && !strcmp(argv[i], "--size"))
@@ -292,7 +295,7 @@ static struct options read_options(int argc, char **argv)
         else if (value && !strcmp(argv[i], "--steps"))
             options.steps = (unsigned)strtoul(argv[++i], NULL, 0);
         else
-            fail("usage: mpi_jacobi [--ptx FILE] [--size N] [--steps N] [--staged]");
+            fail("usage: mpi_jacobi [--ptx FILE] [--size N] [--steps N] [--staged | --direct]");
     }
     if (!options.size || options.size > 16384 || !options.steps)
         fail("--size is from 1 to 16384, --steps at least 1");
@@ -385,7 +388,7 @@ int main(int argc, char **argv)
 
     CHECK(cuDevicePrimaryCtxRetain(&context, chosen));
     CHECK(cuCtxSetCurrent(context));
-    options.is_staged = options.is_staged || !mpi_reads_device(chosen);
+    options.is_staged = options.is_staged || (!options.is_direct && !mpi_reads_device(chosen));
     CUmodule module = device_init(&device, options.ptx);
     struct solution all = solve(&device, MPI_COMM_WORLD, &options);
     if (rank == 0)
