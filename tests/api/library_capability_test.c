@@ -10,6 +10,15 @@ CUresult cublas_asks(int *value, CUdevice_attribute attribute, CUdevice device);
 CUresult nccl_asks(int *value, CUdevice_attribute attribute, CUdevice device);
 
 enum { REPORTED_TO_LIBRARIES = 13, SHARED_OF_LIBRARIES = 227 << 10 };
+/* What ask() finds. */
+enum {
+    LIBRARY_IS_TOLD_ANOTHER = 1,
+    PROGRAM_IS_TOLD_THE_SAME = 2,
+    NCCL_HAS_OTHER_SHARED = 4,
+    PROGRAM_HAS_THEIR_SHARED = 8,
+    CUBLAS_HAS_OTHER_SHARED = 16,
+    FAILED = 32,
+};
 
 static int ask(void)
 {
@@ -20,13 +29,16 @@ static int ask(void)
     if (cuInit(0) != CUDA_SUCCESS || cublas_asks(&by_library, major, 0) != CUDA_SUCCESS ||
         cuDeviceGetAttribute(&by_program, major, 0) != CUDA_SUCCESS || nccl_asks(&shared_by_nccl, shared, 0) != CUDA_SUCCESS ||
         cublas_asks(&shared_by_cublas, shared, 0) != CUDA_SUCCESS || cuDeviceGetAttribute(&shared_by_program, shared, 0) != CUDA_SUCCESS)
-        return 32;
-    return (by_library != REPORTED_TO_LIBRARIES) | (by_program == REPORTED_TO_LIBRARIES) << 1 |
-           (shared_by_nccl != SHARED_OF_LIBRARIES) << 2 | (shared_by_program >= SHARED_OF_LIBRARIES) << 3 |
-           (shared_by_cublas != shared_by_program) << 4;
+        return FAILED;
+    return (by_library != REPORTED_TO_LIBRARIES) * LIBRARY_IS_TOLD_ANOTHER |
+           (by_program == REPORTED_TO_LIBRARIES) * PROGRAM_IS_TOLD_THE_SAME |
+           (shared_by_nccl != SHARED_OF_LIBRARIES) * NCCL_HAS_OTHER_SHARED |
+           (shared_by_program >= SHARED_OF_LIBRARIES) * PROGRAM_HAS_THEIR_SHARED |
+           (shared_by_cublas != shared_by_program) * CUBLAS_HAS_OTHER_SHARED;
 }
 
-static int ask_with(const char *check)
+/* Asks in a process with that value of CUTTLE_CHECK and, if there is a name, another variable. */
+static int ask_with(const char *check, const char *name_or_null, const char *value)
 {
     const pid_t child = fork();
     int status;
@@ -34,6 +46,8 @@ static int ask_with(const char *check)
     assert_true(child >= 0);
     if (child == 0) {
         unsetenv("CUTTLE_COMPUTE_CAPABILITY");
+        if (name_or_null)
+            setenv(name_or_null, value, 1);
         setenv("CUTTLE_CHECK", check, 1);
         _exit(ask());
     }
@@ -44,13 +58,24 @@ static int ask_with(const char *check)
 static void libraries_are_told_by_their_code(void **state)
 {
     (void)state;
-    assert_int_equal(ask_with("0"), 0);
-    assert_int_equal(ask_with("1"), 0);
+    assert_int_equal(ask_with("0", NULL, NULL), 0);
+    assert_int_equal(ask_with("1", NULL, NULL), 0);
+}
+
+static void options_are_for_one_or_the_other(void **state)
+{
+    (void)state;
+    assert_int_equal(ask_with("0", "CUTTLE_COMPUTE_CAPABILITY", "8.0"), 0);
+    assert_int_equal(WEXITSTATUS(ask_with("0", "CUTTLE_COMPUTE_CAPABILITY", "13.0")), PROGRAM_IS_TOLD_THE_SAME | PROGRAM_HAS_THEIR_SHARED);
+    assert_int_equal(WEXITSTATUS(ask_with("0", "CUTTLE_LIBRARY_COMPUTE_CAPABILITY", "8.9")),
+                     LIBRARY_IS_TOLD_ANOTHER | NCCL_HAS_OTHER_SHARED);
+    assert_int_equal(ask_with("0", "CUTTLE_LIBRARY_COMPUTE_CAPABILITY", "1.1"), 0); /* unknown: as without it */
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(libraries_are_told_by_their_code)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(libraries_are_told_by_their_code),
+                                       cmocka_unit_test(options_are_for_one_or_the_other)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,15 +53,20 @@ static unsigned long parse(const char *text)
     return *end ? 0 : number;
 }
 
+const struct ct_compute_capability *ct_compute_capability_chosen_or_null(const char *option, const char *value)
+{
+    const struct ct_compute_capability *row = *value ? ct_compute_capability_find_or_null(parse(value)) : NULL;
+
+    if (*value && !row)
+        ct_log(CT_LOG_WARN, "%s=%s is unknown; devices report what they do without it", option, value);
+    return row;
+}
+
 static const struct ct_compute_capability *chosen; /* NULL: by the device */
 
 static void choose(void)
 {
-    const char *text = ct_config()->compute_capability;
-
-    chosen = *text ? ct_compute_capability_find_or_null(parse(text)) : NULL;
-    if (*text && !chosen)
-        ct_log(CT_LOG_WARN, "CUTTLE_COMPUTE_CAPABILITY=%s is unknown; devices report what they do without it", text);
+    chosen = ct_compute_capability_chosen_or_null("CUTTLE_COMPUTE_CAPABILITY", ct_config()->compute_capability);
 }
 
 const struct ct_compute_capability *ct_compute_capability(const struct ct_device_info *info)

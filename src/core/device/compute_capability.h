@@ -23,4 +23,7 @@ unsigned ct_compute_capability_for_images(void);
 /* The row of compute_capability.def for ten times the capability. */
 const struct ct_compute_capability *ct_compute_capability_find_or_null(unsigned long number);
 
+/* The row that the value of an option names. NULL: the value is empty, or invalid, for which a warning is logged. */
+const struct ct_compute_capability *ct_compute_capability_chosen_or_null(const char *option, const char *value);
+
 #endif

@@ -5,6 +5,7 @@
 #include "core/base/config.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -32,20 +33,34 @@ static const struct library *library_of_or_null(const void *caller)
 {
     Dl_info file;
 
-    return !*ct_config()->compute_capability && dladdr(caller, &file) && file.dli_fname ? find_or_null(file.dli_fname) : NULL;
+    return dladdr(caller, &file) && file.dli_fname ? find_or_null(file.dli_fname) : NULL;
+}
+
+static const struct ct_compute_capability *chosen; /* NULL: by the library */
+
+static void choose(void)
+{
+    chosen = ct_compute_capability_chosen_or_null("CUTTLE_LIBRARY_COMPUTE_CAPABILITY", ct_config()->library_compute_capability);
+}
+
+static const struct ct_compute_capability *reported_to(const struct library *library)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, choose);
+    return chosen ? chosen : ct_compute_capability_find_or_null(library->number);
 }
 
 const struct ct_compute_capability *ct_library_capability(const struct ct_device_info *info, const void *caller)
 {
     const struct library *library = library_of_or_null(caller);
 
-    return library ? ct_compute_capability_find_or_null(library->number) : ct_compute_capability(info);
+    return library ? reported_to(library) : ct_compute_capability(info);
 }
 
 unsigned ct_library_shared_optin(const struct ct_device_info *info, const void *caller)
 {
     const struct library *library = library_of_or_null(caller);
 
-    return library && library->reports_shared ? ct_compute_capability_find_or_null(library->number)->shared_block
-                                              : ct_compute_capability(info)->shared_block;
+    return library && library->reports_shared ? reported_to(library)->shared_block : ct_compute_capability(info)->shared_block;
 }
