@@ -90,7 +90,7 @@ with tempfile.TemporaryDirectory() as folder:
     models = {}
 
     def load(kind, device):
-        """The CPU's side must not hand single operations to the device."""
+        """Loads a model once for each side. By default the CPU's side would hand large products to the device, too."""
         key = kind, device
         if key not in models:
             path = pathlib.Path(folder) / f"{kind.name}.gguf"
