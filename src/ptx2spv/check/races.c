@@ -167,7 +167,7 @@ static ct_value changes_nothing(struct ct_cursor *at, const struct ct_insn *stor
 }
 
 /* Remembers a read: of an epoch the bytes that threads of several warps have read, else those of one thread, else the last read. So a mark never says that a
- * thread has read a byte that only another one has. Continues behind that. */
+ * thread has read a byte that only another one has. The cursor is left behind the stores. */
 static void note_read(struct ct_cursor *at, const struct races *races, const struct marks *own, ct_value shadow, ct_value epoch,
                       ct_value mark)
 {
@@ -206,7 +206,8 @@ static void report(struct races *races, struct ct_cursor *at, const struct ct_in
                     });
 }
 
-/* Reports a conflict with the last accesses, and continues behind that. Since most of them are of earlier epochs, that is tested first. */
+/* Reports this access if it conflicts with the last ones. Most of those are of earlier epochs, so their epochs are compared first. The cursor is left
+ * behind the test. */
 static void find_conflict(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, ct_value address, const struct marks *own,
                           const ct_value words[SHADOW_WORDS])
 {
