@@ -223,8 +223,11 @@ struct ptx2spv_target {
     uint8_t short_offsets; /* VULKAN: addresses are a parameter plus a zero-extended offset of 32 bits where possible, which the device
                                       adds in the access; see PTX2SPV_OBJECT_LIMIT */
     uint8_t near_sqrt32;   /* the relative error of the driver's Sqrt of f32 is at most 2^-23, also for subnormals if they are kept */
-    uint8_t reserved[1];   /* 0 */
-    uint8_t lockstep;      /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
+    uint8_t
+        denorm_flush32; /* a kernel may ask the device to take f32 subnormals for zeros of the same sign, as operands of arithmetic and as
+                               results: .ftz needs no code then (exact/flush_mode.c). VULKAN: the execution mode DenormFlushToZero; OPENCL: the
+                               build option -cl-denorms-are-zero, for a kernel whose kernel_info.flushes32 is 1 */
+    uint8_t lockstep;   /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_matrix matrices[PTX2SPV_MATRICES_MAX]; /* for PTX2SPV_WARP_NATIVE and a subgroup_size of 32 */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX];   /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */
@@ -756,6 +759,7 @@ struct ptx2spv_kernel_info {
     uint8_t writes_unseen;  /* it may write to global memory without marking that as written (struct ptx2spv_check_range) */
     uint8_t whole_warps;    /* a block of a launch must have a multiple of 32 threads */
     uint8_t limits_objects; /* objects to which parameters point may have at most PTX2SPV_OBJECT_LIMIT bytes */
+    uint8_t flushes32;      /* ptx2spv_target.denorm_flush32 is relied on */
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */

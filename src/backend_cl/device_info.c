@@ -38,12 +38,13 @@ static const struct driver_facts {
     const char *platform;
     enum ct_device_kind kind;
     const char *extensions;
-    uint8_t native, exact[6], keeps_subnormals32, near_exp2, llvm_functions;
+    uint8_t native, exact[6], keeps_subnormals32, flushes, near_exp2, llvm_functions;
     const char *thread_library;
     bool shared_threads;
 } drivers[] = {
-#define DRIVER(platform, kind, extensions, native, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, llvm, threads, shared)  \
-    {platform, kind, extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, exp2, llvm, threads, shared},
+#define DRIVER(platform, kind, extensions, native, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, flush, exp2, llvm, threads,   \
+               shared)                                                                                                                     \
+    {platform, kind, extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, flush, exp2, llvm, threads, shared},
 #include "drivers.def"
 };
 
@@ -350,6 +351,7 @@ static void trust_specification(const struct subject *subject, struct ptx2spv_ta
     target->exact_div32 = target->exact_sqrt32 =
         single && (number(subject, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
     target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = twice;
+    target->denorm_flush32 = 1; /* -cl-denorms-are-zero allows it, and the probe tells whether the device does it */
 }
 
 static void fill_target(const struct subject *subject, const struct driver_facts *driver, const struct ct_device_info *info,
@@ -373,6 +375,7 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->exact_sqrt32 = driver->exact[4];
     target->exact_sqrt64 = driver->exact[5];
     target->keeps_subnormals32 = driver->keeps_subnormals32;
+    target->denorm_flush32 = driver->flushes;
     target->near_exp2 = driver->near_exp2;
     target->llvm_functions = driver->llvm_functions && processor_has_fma();
     target->exact_zeros = 1;

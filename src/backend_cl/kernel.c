@@ -15,7 +15,8 @@
  * and newer; this option selects which ones it uses. */
 #define BUILD_OPTIONS "-cl-std=CL3.0"
 /* For GPUs that support it. The known CPU runtimes divide exactly without it. */
-#define EXACT_OPTIONS BUILD_OPTIONS " -cl-fp32-correctly-rounded-divide-sqrt"
+#define EXACT_OPTION " -cl-fp32-correctly-rounded-divide-sqrt"
+#define FLUSH_OPTION " -cl-denorms-are-zero"
 
 struct ct_kernel_image {
     struct ct_backend_device *device; /* borrowed: outlives its kernels */
@@ -62,9 +63,13 @@ static bool lost_its_subgroups(const struct ct_kernel_image *kernel, cl_program 
     return lost;
 }
 
-static const char *options_of(const struct ct_backend_device *device)
+static const char *options_of(const struct ct_kernel_image *kernel)
 {
-    return device->info->kind != CT_DEVICE_CPU && device->info->target.exact_div32 ? EXACT_OPTIONS : BUILD_OPTIONS;
+    static const char *const options[2][2] = {{BUILD_OPTIONS, BUILD_OPTIONS FLUSH_OPTION},
+                                              {BUILD_OPTIONS EXACT_OPTION, BUILD_OPTIONS EXACT_OPTION FLUSH_OPTION}};
+    const struct ct_device_info *device = kernel->device->info;
+
+    return options[device->kind != CT_DEVICE_CPU && device->target.exact_div32][kernel->info.flushes32];
 }
 
 static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source, cl_program *out)
@@ -79,7 +84,7 @@ static CUresult build_program(struct ct_kernel_image *kernel, const struct ptx2s
     if (r != CUDA_SUCCESS)
         return r;
     ct_progress_begin(&progress, "the OpenCL runtime's compiler", kernel->name);
-    result = device->api->clBuildProgram(program, 1, &device->physical->handle, options_of(device), NULL, NULL);
+    result = device->api->clBuildProgram(program, 1, &device->physical->handle, options_of(kernel), NULL, NULL);
     ct_progress_end(&progress);
     if (result != CL_SUCCESS) {
         log_build(kernel, program);
@@ -106,7 +111,7 @@ static bool create_from_cache(struct ct_kernel_image *kernel, const struct ct_di
 {
     cl_program program;
 
-    switch (ct_cl_program_load(kernel->device, key, options_of(kernel->device), &program)) {
+    switch (ct_cl_program_load(kernel->device, key, options_of(kernel), &program)) {
     case CT_CL_NOT_CACHED:
         return false;
     case CT_CL_CACHED_UNSUITABLE:
@@ -143,7 +148,7 @@ static CUresult use_program(struct ct_kernel_image *kernel, cl_program program, 
 static CUresult create(struct ct_kernel_image *kernel, const struct ptx2spv_kernel *source)
 {
     struct ct_disk_key key;
-    const bool is_cached = ct_cl_program_key(kernel->device, source, options_of(kernel->device), &key);
+    const bool is_cached = ct_cl_program_key(kernel->device, source, options_of(kernel), &key);
     cl_program program;
     CUresult r;
 

@@ -305,6 +305,8 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
 #include "features.def"
 #define FLOAT_CONTROL(member, property) target->member = properties->v12.property != 0;
 #include "float_controls.def"
+    if (properties->v12.denormBehaviorIndependence == VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE)
+        target->denorm_flush32 = 0; /* subnormals of f16 and f64 must be kept */
     /* Without f64 the compiler's sequence is of integers, ten times as slow. GPUs that lack f64 have a fused multiply-add of f32: the probe tells whether
      * the driver uses it. */
     target->exact_fma32 = driver->exact[0] == 1 || driver->exact[0] == FLUSHES || (!target->float64 && info->kind != CT_DEVICE_CPU);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <fcntl.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +35,16 @@ static const struct {
 #define CASE(operation, a, b, c, want) {OPERATION_##operation, a, b, c, want},
 #include "core/device/probe.def"
 };
+
+static float flushed(float x)
+{
+    return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
+}
+
+static float flushed_of(uint64_t bits)
+{
+    return flushed(f32_of(bits));
+}
 
 static uint64_t by_the_host(enum operation operation, uint64_t a, uint64_t b, uint64_t c)
 {
@@ -66,6 +77,16 @@ static uint64_t by_the_host(enum operation operation, uint64_t a, uint64_t b, ui
         return f32_of(a) < f32_of(b);
     case OPERATION_WIDEN32:
         return bits_of_f64((double)f32_of(a));
+    case OPERATION_FLUSHED_SUM32:
+        return bits_of_f32(flushed(flushed_of(a) + flushed_of(b)));
+    case OPERATION_FLUSHED_PRODUCT32:
+        return bits_of_f32(flushed(flushed_of(a) * flushed_of(b)));
+    case OPERATION_FLUSHED_FMA32:
+        return bits_of_f32(flushed(fmaf(flushed_of(a), flushed_of(b), flushed_of(c))));
+    case OPERATION_FLUSHED_LESS32:
+        return flushed_of(a) < flushed_of(b);
+    case OPERATION_FLUSHED_INVERSE32:
+        return bits_of_f32(flushed(1 / flushed_of(a)));
     }
     return 0;
 }

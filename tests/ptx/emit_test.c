@@ -68,9 +68,27 @@ static const struct {
       .workarounds = OPENCL_WORKAROUNDS | PTX2SPV_WORKAROUND_PREDICATED_LOOPS | PTX2SPV_WORKAROUND_LOST_SIGNS}},
     {"roots", {BASE, FEATURES, .push_constant_bytes = 256, .exact_sqrt32 = 1, .keeps_subnormals32 = 1}},
     {"functions inlined", {BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .inlines = 1}},
+    {"subnormals flushed", {BASE, FEATURES, .push_constant_bytes = 128, .denorm_flush32 = 1, .keeps_subnormals32 = 1, .near_exp2 = 1}},
+    {"OpenCL, subnormals flushed",
+     {OPENCL, OPENCL_FEATURES, .workarounds = OPENCL_WORKAROUNDS, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8,
+      .denorm_flush32 = 1}},
     {"no 64-bit floats", {NO_FLOAT64, .push_constant_bytes = 128, .memory_model_device_scope = 1, .atomic_int64_global = 1, .inlines = 1}},
 };
-enum { PLAIN, RICH, WINDOWS = 5, OPENCL_PLAIN, OPENCL_RICH, SPLIT = 11, OPENCL_SPLIT, OPENCL_NO_FNEG, ROOTS, INLINES, SINGLES };
+enum {
+    PLAIN,
+    RICH,
+    WINDOWS = 5,
+    OPENCL_PLAIN,
+    OPENCL_RICH,
+    SPLIT = 11,
+    OPENCL_SPLIT,
+    OPENCL_NO_FNEG,
+    ROOTS,
+    INLINES,
+    FLUSHES,
+    OPENCL_FLUSHES,
+    SINGLES
+};
 
 /* ---- compilation of a body ---- */
 
@@ -620,6 +638,66 @@ static bool has_capability(const struct ptx2spv_kernel *kernel, uint32_t capabil
     return false;
 }
 
+/* How many execution modes of a kind a kernel declares for f32. */
+static unsigned count_modes32(const struct ptx2spv_kernel *kernel, uint32_t mode)
+{
+    unsigned n = 0;
+
+    for (size_t at = 5; at < kernel->n_words; at += kernel->words[at] >> 16)
+        n += (kernel->words[at] & 0xffff) == SpvOpExecutionMode && kernel->words[at + 2] == mode && kernel->words[at + 3] == 32;
+    return n;
+}
+
+/* .ftz is the device's only if all operations have it to which it makes a difference, and in OpenCL only without f64: the build option is
+ * for both. Then it takes no instructions. */
+static void test_flush_mode(void **state)
+{
+    static const struct {
+        const char *body;
+        bool flushes, flushes_opencl;
+        unsigned selects; /* in Vulkan, if it flushes */
+    } rows[] = {
+        {"add.ftz.f32 f0,f0,f1; mul.ftz.f32 f0,f0,f1; fma.rn.ftz.f32 f0,f0,f1,f2;", true, true, 0},
+        {"lg2.approx.ftz.f32 f0,f0; ex2.approx.ftz.f32 f0,f0; rcp.approx.ftz.f32 f0,f0; div.approx.ftz.f32 f0,f0,f1;", true, true, 0},
+        {"setp.lt.ftz.f32 p0,f0,f1; @p0 mov.f32 f0,f2;", true, true, 1}, /* the move */
+        {"neg.f32 f0,f0; abs.f32 f1,f1; sub.ftz.f32 f0,f0,f1; mov.b32 f1,r0;", true, true, 0},
+        {"cvt.rn.f32.s32 f1,r0; sub.ftz.f32 f0,f0,f1; cvt.rn.f16.f32 h0,f0; cvt.f32.f16 f0,h0;", true, true, 0},
+        {"add.ftz.f32 f0,f0,f1; add.f64 e0,e0,e1;", true, false, 0},
+        {"add.ftz.f32 f0,f0,f1; add.f32 f0,f0,f1;", false, false, 0},
+        {"add.ftz.f32 f0,f0,f1; setp.lt.f32 p0,f0,f1; @p0 mov.b32 r0,1;", false, false, 0},
+        {"add.ftz.f32 f0,f0,f1; cvt.f64.f32 e0,f0;", false, false, 0},
+        {"add.ftz.f32 f0,f0,f1; tanh.approx.f32 f0,f0;", false, false, 0},
+        {"add.f32 f0,f0,f1;", false, false, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct outcome outcome;
+        char body[512];
+
+        print_message("%s\n", rows[i].body);
+        snprintf(
+            body, sizeof body,
+            "ld.global.v4.f32 {f0,f1,f2,f3},[d0]; ld.global.v2.f64 {e0,e1},[d0+16]; %s st.global.f32 [d0],f0; st.global.f64 [d0+16],e0; "
+            "st.global.u32 [d0+4],r0;",
+            rows[i].body);
+        compile(body, &devices[FLUSHES].target, &outcome);
+        assert_int_equal(outcome.status, PTX2SPV_OK);
+        assert_valid_spirv(outcome.kernel.words, outcome.kernel.n_words);
+        assert_int_equal(outcome.kernel.info.flushes32, rows[i].flushes);
+        assert_int_equal(count_modes32(&outcome.kernel, SpvExecutionModeDenormFlushToZero), rows[i].flushes);
+        assert_int_equal(count_modes32(&outcome.kernel, SpvExecutionModeDenormPreserve), !rows[i].flushes);
+        if (rows[i].flushes)
+            assert_int_equal(count_spirv(outcome.kernel.words, outcome.kernel.n_words, SpvOpSelect), rows[i].selects);
+        ptx2spv_kernel_finish(&outcome.kernel);
+        compile(body, &devices[OPENCL_FLUSHES].target, &outcome);
+        assert_int_equal(outcome.status, PTX2SPV_OK);
+        assert_int_equal(outcome.kernel.info.flushes32, rows[i].flushes_opencl);
+        assert_int_equal(count_modes32(&outcome.kernel, SpvExecutionModeDenormFlushToZero), 0);
+        ptx2spv_kernel_finish(&outcome.kernel);
+    }
+}
+
 /* Each operation on f64 is a function of integers, also where it is part of another one, as in sums with directed rounding. */
 static void test_no_float64(void **state)
 {
@@ -704,6 +782,7 @@ int main(void)
         cmocka_unit_test(test_unrolled_loops),
         cmocka_unit_test(test_llvm_functions),
         cmocka_unit_test(test_subroutines),
+        cmocka_unit_test(test_flush_mode),
         cmocka_unit_test(test_no_float64),
         cmocka_unit_test(test_split_vectors),
         cmocka_unit_test(test_adjacent_elements),

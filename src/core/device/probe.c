@@ -146,10 +146,9 @@ static uint32_t find_wrong(const struct item *items, uint32_t claims)
     return wrong;
 }
 
-CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
-                      uint32_t *out_wrong)
+static CUresult run_cases(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
+                          uint32_t claims, uint32_t *out_wrong)
 {
-    const uint32_t claims = claims_of(target);
     struct item items[N_ITEMS];
     char text[TEXT_BYTES];
     const struct ct_probe_job job = {.text = text,
@@ -168,14 +167,32 @@ CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device
     return r;
 }
 
+/* Subnormals are flushed in a kernel of their own, since every operation of such a kernel has .ftz (ptx2spv/exact/flush_mode.c). */
+CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
+                      uint32_t *out_wrong)
+{
+    const uint32_t claims = claims_of(target), flush = UINT32_C(1) << CT_PROBE_FLUSH32;
+    uint32_t wrong = 0, wrong_flush = 0;
+    CUresult r = CUDA_SUCCESS;
+
+    if (claims & ~flush)
+        r = run_cases(backend, opened, target, claims & ~flush, &wrong);
+    if (r == CUDA_SUCCESS && claims & flush)
+        r = run_cases(backend, opened, target, flush, &wrong_flush);
+    if (r == CUDA_SUCCESS)
+        *out_wrong = wrong | wrong_flush;
+    return r;
+}
+
 /* ---- once for each device ---- */
 
 static void report(const struct ct_device *device, uint32_t wrong)
 {
     for (unsigned i = 0; i < CT_PROBE_FACT_COUNT; i++)
         if (wrong >> i & 1)
-            ct_log(CT_LOG_WARN, "device %d: the native %s is not exact, contrary to the table for %s; it is emulated", device->ordinal,
-                   fact_names[i], device->info.driver);
+            ct_log(i == CT_PROBE_FLUSH32 ? CT_LOG_INFO : CT_LOG_WARN,
+                   "device %d: the native %s is not exact, contrary to the table for %s; it is emulated", device->ordinal, fact_names[i],
+                   device->info.driver);
     if (wrong >> CT_PROBE_WARPS & 1)
         ct_log(CT_LOG_WARN, "device %d: %s shuffles or votes wrongly in divergent code; warps exchange through shared memory",
                device->ordinal, device->info.driver);

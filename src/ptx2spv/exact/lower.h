@@ -62,6 +62,8 @@ ct_value ct_float_compared(struct ct_cursor *at, enum ptx_compare compare, ct_va
 /* An operand of the instruction, flushed if the instruction has .ftz. */
 ct_value ct_lower_operand(struct ct_lower *l, unsigned index, enum ptx_type type);
 bool ct_rounds_to_nearest(unsigned rounding); /* enum ptx_rounding: absent or .rn */
+/* Whether the instruction becomes one operation of the device, which carries out its .ftz (flush_mode.c): no code is needed for that. */
+bool ct_device_flushes(const struct ct_lower *l);
 
 /* ---- lower_round.c: correct rounding ---- */
 /* TwoSum (Knuth): a + b in `type` (f32 or f64), and *error = the exact rounding error (NaN if the sum is not finite). */

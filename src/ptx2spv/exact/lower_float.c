@@ -98,11 +98,45 @@ ct_value ct_float_resized(struct ct_cursor *at, enum ptx_type from, enum ptx_typ
     return ct_converted(at, CT_OP_FTOF, from, to, x);
 }
 
+/* ---- .ftz ---- */
+
+bool ct_device_flushes(const struct ct_lower *l)
+{
+    const struct ct_insn *insn = l->insn;
+    const struct ptx2spv_target *target = l->fn->target;
+
+    if (!ct_fn_kernel(l->fn)->flushes32 || !insn->ftz || insn->type != PTX_F32)
+        return false;
+    switch ((unsigned)insn->op) {
+    case CT_OP_FADD:
+    case CT_OP_FSUB:
+    case CT_OP_FMUL:
+        return ct_rounds_to_nearest(insn->rounding);
+    case CT_OP_FFMA:
+        return ct_rounds_to_nearest(insn->rounding) && (target->exact_fma32 || ct_splits_fma32(l->fn, insn));
+    case CT_OP_FDIV:
+    case CT_OP_FRCP:
+        return insn->approx || (target->exact_div32 && ct_rounds_to_nearest(insn->rounding));
+    case CT_OP_FSQRT:
+        return (insn->approx && target->near_sqrt32) || (target->exact_sqrt32 && ct_rounds_to_nearest(insn->rounding));
+    case CT_OP_FRSQRT:
+    case CT_OP_FSIN:
+    case CT_OP_FCOS:
+    case CT_OP_FLG2:
+    case CT_OP_FCMP:
+        return true;
+    case CT_OP_FEX2:
+        return target->near_exp2;
+    default: /* minimum and maximum of zeros depend on the bits */
+        return false;
+    }
+}
+
 ct_value ct_lower_operand(struct ct_lower *l, unsigned index, enum ptx_type type)
 {
     const ct_value x = l->insn->operands[index];
 
-    if (!l->insn->ftz || (type == PTX_F32 && x.i < l->n_flushed && l->flushed[x.i]))
+    if (!l->insn->ftz || ct_device_flushes(l) || (type == PTX_F32 && x.i < l->n_flushed && l->flushed[x.i]))
         return x;
     return ct_float_flushed(&l->at, type, x);
 }
@@ -332,7 +366,7 @@ ct_value ct_lower_float_operation(struct ct_lower *l)
     for (uint32_t i = 0; i < insn->n_operands; i++)
         operands[i] = ct_float_resized(&l->at, type, inner, ct_lower_operand(l, i, type));
     result = ct_float_resized(&l->at, inner, type, unmodified(l, inner, operands));
-    if (insn->ftz && !is_sign_operation(insn))
+    if (insn->ftz && !is_sign_operation(insn) && !ct_device_flushes(l))
         result = flushed_result(l, type, result);
     return insn->sat ? ct_float_saturated(&l->at, type, result) : result;
 }

@@ -299,7 +299,7 @@ ct_value ct_lower_product(struct ct_lower *l, enum ptx_type type, enum ptx_round
     ct_value wide_a, wide_b, product;
 
     if (ct_rounds_to_nearest(rounding)) {
-        if (l->insn->ftz && type == PTX_F32)
+        if (l->insn->ftz && type == PTX_F32 && !ct_device_flushes(l))
             note_tiny_scaled(l, CT_OP_FMUL, a, b, b);
         return ct_op2(at, CT_OP_FMUL, type, a, b);
     }
@@ -408,7 +408,7 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
     if (type == PTX_F64)
         return fused64(l, rounding, a, b, c);
     if (nearest && (target->exact_fma32 || guarded || splits)) {
-        if (l->insn->ftz && !splits)
+        if (l->insn->ftz && !splits && !ct_device_flushes(l))
             note_tiny_scaled(l, CT_OP_FFMA, a, b, c);
         result = ct_emit3(at, CT_OP_FFMA, type, CT_W_32, a, b, c);
         at->fn->values.v[result.i].def->guarded = guarded;

@@ -284,6 +284,7 @@ struct ct_fn {
     bool limits_objects;        /* set by offsets.c: objects in memory have at most PTX2SPV_OBJECT_LIMIT bytes */
     bool needs_native_warps;    /* set by build: there are LANEREAD or MATRIXMAD */
     bool has_native_warps;      /* set by collective */
+    bool flushes32;             /* set by flush_mode.c: the device flushes f32 subnormals in this kernel */
     bool whole_warps;           /* set by build: blocks have a multiple of 32 threads */
     bool limits_grid;           /* set by indices.c: launches have at most 2^31 threads in x */
     bool uses_dynamic_shared, reads_shared_size, uses_barrier, uses_fault, uses_timer, uses_images, params_in_buffer;

@@ -178,6 +178,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .uses_barrier = fn->uses_barrier,
         .uses_fault = fn->uses_fault,
         .uses_timer = fn->uses_timer,
+        .flushes32 = fn->flushes32,
         .uses_images = fn->uses_images,
         .shared_in_memory = fn->shared_in_memory,
         .whole_warps = fn->whole_warps,

@@ -122,7 +122,10 @@ bool ct_gen_float_modes(struct ct_gen *g)
     bool any;
 
     any = declare_float_mode(g, SpvExecutionModeDenormPreserve, SpvCapabilityDenormPreserve,
-                             (const uint8_t[]){t->denorm_preserve16, t->denorm_preserve32, t->denorm_preserve64});
+                             (const uint8_t[]){t->denorm_preserve16, t->denorm_preserve32 && !g->fn->flushes32, t->denorm_preserve64});
+    if (t->dialect == PTX2SPV_VULKAN)
+        any |= declare_float_mode(g, SpvExecutionModeDenormFlushToZero, SpvCapabilityDenormFlushToZero,
+                                  (const uint8_t[]){0, g->fn->flushes32, 0});
     any |= declare_float_mode(g, SpvExecutionModeRoundingModeRTE, SpvCapabilityRoundingModeRTE,
                               (const uint8_t[]){t->rounding_rte16, t->rounding_rte32, t->rounding_rte64});
     any |= declare_float_mode(g, SpvExecutionModeSignedZeroInfNanPreserve, SpvCapabilitySignedZeroInfNanPreserve,
