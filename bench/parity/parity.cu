@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of *.comp here and in bench/handwritten once more, in CUDA C++: what a compiler for GPUs makes of the two is compared by
  * tests/judge/parity.c. Loops are unrolled alike on both sides, so that numbers of instructions can be compared. parity.ptx is nvcc's:
- *   nvcc -ptx -O3 -prec-sqrt=false -arch=sm_75 -I examples/common bench/parity/parity.cu -o bench/parity/parity.ptx */
+ *   nvcc -ptx -O3 -prec-sqrt=false -arch=sm_75 -I examples/common bench/parity/parity.cu -o bench/parity/parity.ptx
+ * parity_ftz.ptx is the same with -ftz=true. */
 #include "device.h"
 
 #define BLOCK 256

@@ -2,10 +2,11 @@
 /* Compares what a GPU's compiler makes of kernels in CUDA, as Cuttle translates them, and of the same kernels written by hand in GLSL
  * (bench/parity, bench/handwritten). Nothing is executed.
  *
- *   parity [--exact] CHIP PTX SPIRV_FOLDER
+ *   parity [--exact] CHIP PTX FTZ_PTX SPIRV_FOLDER
  *     --exact        with CUTTLE_MATH=exact
  *     CHIP           text that the judge's name must contain
  *     PTX            the file with our side's kernels
+ *     FTZ_PTX        the same kernels with .ftz: those that compute with f32 are compared a second time, as NAME .ftz
  *     SPIRV_FOLDER   NAME.spv is the other side of the kernel NAME
  * Prints the compiler's name in a line that begins with #, then a line for each kernel, with tabs between: NAME, then for each number (instructions, registers,
  * spilled registers of both kinds, bytes of code, inverse throughput, latency) ours and the other's.
@@ -22,9 +23,11 @@ enum { EXIT_REFUSED = 1, EXIT_USAGE = 2, EXIT_NO_JUDGE = 77 };
 static const struct kernel {
     const char *name;
     uint32_t block[2];
+    bool computes; /* with f32 */
 } kernels[] = {
-    {"copy", {256, 1}}, {"sgemm", {16, 16}},     {"nbody", {256, 1}},    {"reduction", {256, 1}},     {"stencil", {32, 8}},
-    {"scan", {256, 1}}, {"histogram", {256, 1}}, {"transpose", {32, 8}}, {"black_scholes", {256, 1}}, {"spmv", {256, 1}},
+    {"copy", {256, 1}, false},         {"sgemm", {16, 16}, true}, {"nbody", {256, 1}, true},      {"reduction", {256, 1}, true},
+    {"stencil", {32, 8}, true},        {"scan", {256, 1}, false}, {"histogram", {256, 1}, false}, {"transpose", {32, 8}, false},
+    {"black_scholes", {256, 1}, true}, {"spmv", {256, 1}, true},
 };
 
 static void *read_file(const char *path, size_t *size)
@@ -81,7 +84,7 @@ static bool compile_theirs(struct judge *judge, const char *folder, const struct
     return good;
 }
 
-static void print_row(const struct kernel *kernel, const struct statistics *a, const struct statistics *b)
+static void print_row(const struct kernel *kernel, const char *variant, const struct statistics *a, const struct statistics *b)
 {
     const uint64_t pairs[][2] = {
         {a->instructions, b->instructions},
@@ -92,35 +95,42 @@ static void print_row(const struct kernel *kernel, const struct statistics *a, c
         {a->latency, b->latency},
     };
 
-    printf("%s", kernel->name);
+    printf("%s%s", kernel->name, variant);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         printf("\t%" PRIu64 "\t%" PRIu64, pairs[i][0], pairs[i][1]);
     printf("\n");
 }
 
-static int compare(struct judge *judge, const char *ptx, const char *folder)
+static struct ptx2spv_module *module_or_null(const char *path)
 {
-    struct ptx2spv_module *module;
+    struct ptx2spv_module *module = NULL;
     size_t size = 0;
-    char *text = read_file(ptx, &size);
+    char *text = read_file(path, &size);
+
+    if (!text || ptx2spv_module_create(text, size, NULL, &module) != PTX2SPV_OK)
+        printf("%s is not PTX\n", path);
+    free(text);
+    return module;
+}
+
+static int compare(struct judge *judge, const char *ptx, bool flushes, const char *folder)
+{
+    struct ptx2spv_module *module = module_or_null(ptx);
     int result = 0;
 
-    if (!text || ptx2spv_module_create(text, size, NULL, &module) != PTX2SPV_OK) {
-        printf("%s is not PTX\n", ptx);
-        free(text);
+    if (!module)
         return EXIT_USAGE;
-    }
-    printf("# %s\n", judge->name);
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
         struct statistics ours = {0}, theirs = {0};
 
+        if (flushes && !kernels[i].computes)
+            continue;
         if (compile_ours(judge, module, &kernels[i], &ours) && compile_theirs(judge, folder, &kernels[i], &theirs))
-            print_row(&kernels[i], &ours, &theirs);
+            print_row(&kernels[i], flushes ? " .ftz" : "", &ours, &theirs);
         else
             result = EXIT_REFUSED;
     }
     ptx2spv_module_destroy(module);
-    free(text);
     return result;
 }
 
@@ -129,10 +139,11 @@ int main(int argc, char **argv)
     static struct judge judge; /* lives as long as the process */
     char why[512] = "";
     const bool exact = argc > 1 && !strcmp(argv[1], "--exact");
+    int result;
 
     argv += exact;
-    if (argc - exact != 4) {
-        fprintf(stderr, "usage: parity [--exact] CHIP PTX SPIRV_FOLDER\n");
+    if (argc - exact != 5) {
+        fprintf(stderr, "usage: parity [--exact] CHIP PTX FTZ_PTX SPIRV_FOLDER\n");
         return EXIT_USAGE;
     }
     if (!judge_open_vulkan(&judge, why, sizeof why)) {
@@ -145,5 +156,7 @@ int main(int argc, char **argv)
     }
     if (exact)
         judge.target.exact_fma32 = judge.target.splits_fma32 = 0;
-    return compare(&judge, argv[2], argv[3]);
+    printf("# %s\n", judge.name);
+    result = compare(&judge, argv[2], false, argv[4]);
+    return result ? result : compare(&judge, argv[3], true, argv[4]);
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The table of docs/parity.md: writes it, or compares a chip's numbers with it.
 #   cmake -DMODE=write "-DCHIPS=a;b" -DFOLDER=<folder of CHIP.tsv> -DDOCUMENT=parity.md -P parity_table.cmake
-#   cmake -DMODE=check -DCHIP=a -DDOCUMENT=parity.md -DPARITY=<program> -DPTX=.. -DSPIRV=.. -P parity_table.cmake
+#   cmake -DMODE=check -DCHIP=a -DDOCUMENT=parity.md -DPARITY=<program> -DPTX=.. -DFTZ_PTX=.. -DSPIRV=.. -P parity_table.cmake
 # `check` prints "skipped: .." if the table was made with another version of the driver, and fails if a kernel is missing, spills more registers,
 # or has a ratio of instructions, of code, of inverse throughput, or of latency (ours : by hand) that is more than 5 % above the table's.
 set(begin "<!-- table of target docs_parity: begin -->")
@@ -51,7 +51,7 @@ if(MODE STREQUAL "write")
   return()
 endif()
 
-execute_process(COMMAND ${PARITY} ${CHIP} ${PTX} ${SPIRV} OUTPUT_VARIABLE output ERROR_QUIET RESULT_VARIABLE result)
+execute_process(COMMAND ${PARITY} ${CHIP} ${PTX} ${FTZ_PTX} ${SPIRV} OUTPUT_VARIABLE output ERROR_QUIET RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
   message(FATAL_ERROR "${PARITY} gives ${result}: ${output}")
 endif()
