@@ -79,6 +79,14 @@ static uint64_t converted(float a, float b, float c)
     return (uint32_t)x ^ bits_of_f32(flushed(flushed(b) + flushed(b)));
 }
 
+static uint64_t tangent_kept(float a, float b, float c)
+{
+    const uint64_t bits = bits_of_f32(a);
+
+    (void)c;
+    return (fabsf(a) < 0x1p-20f ? bits : 0) ^ bits_of_f32(flushed(flushed(b) + flushed(b)));
+}
+
 static uint64_t sum_kept(float a, float b, float c)
 {
     return bits_of_f32(a + b) ^ bits_of_f32(flushed(flushed(b) * flushed(c)));
@@ -116,6 +124,10 @@ static const struct row {
      "cvt.rmi.s32.f32 %x, %a; max.s32 %x, %x, -1000; min.s32 %x, %x, 1000; add.ftz.f32 %y, %b, %b; "
      "xor.b32 %r, %x, %y;",
      converted},
+    {"hyperbolic tangent",
+     "tanh.approx.f32 %x, %a; and.b32 %z, %a, 0x7fffffff; setp.lt.u32 %p, %z, 0x35800000; selp.b32 %x, %x, 0, %p; add.ftz.f32 %y, %b, %b; "
+     "xor.b32 %r, %x, %y;",
+     tangent_kept},
     {"sum without .ftz", "add.f32 %x, %a, %b; mul.ftz.f32 %y, %b, %c; xor.b32 %r, %x, %y;", sum_kept},
     {"comparison without .ftz", "setp.lt.f32 %p, %a, %b; selp.b32 %x, 1, 0, %p; mul.ftz.f32 %y, %b, %c; xor.b32 %r, %x, %y;",
      comparison_kept},

@@ -666,7 +666,8 @@ static void test_flush_mode(void **state)
         {"add.ftz.f32 f0,f0,f1; add.f32 f0,f0,f1;", false, false, 0},
         {"add.ftz.f32 f0,f0,f1; setp.lt.f32 p0,f0,f1; @p0 mov.b32 r0,1;", false, false, 0},
         {"add.ftz.f32 f0,f0,f1; cvt.f64.f32 e0,f0;", false, false, 0},
-        {"add.ftz.f32 f0,f0,f1; tanh.approx.f32 f0,f0;", false, false, 0},
+        {"add.ftz.f32 f0,f0,f1; tanh.approx.f32 f0,f0;", true, true, 3},
+        {"add.ftz.f32 f0,f0,f1; cvt.rn.satfinite.e4m3x2.f32 h0,f0,f1; cvt.u32.u16 r0,h0;", true, true, 4},
         {"add.f32 f0,f0,f1;", false, false, 0},
     };
 

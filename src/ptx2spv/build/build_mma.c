@@ -250,8 +250,8 @@ static ct_value add_product(struct mma *m, ct_value sum, ct_value x, ct_value y)
     case CT_ELEMENT_S4:
     case CT_ELEMENT_U4:
         return ct_add(at, sum, ct_op2(at, CT_OP_MUL, PTX_S32, x, y));
-    default:
-        return ct_op2(at, CT_OP_FADD, PTX_F32, sum, ct_op2(at, CT_OP_FMUL, PTX_F32, x, y));
+    default: /* PTX ISA, "mma": the handling of subnormal inputs is unspecified */
+        return ct_op2_ignoring_subnormals(at, CT_OP_FADD, sum, ct_op2_ignoring_subnormals(at, CT_OP_FMUL, x, y));
     }
 }
 

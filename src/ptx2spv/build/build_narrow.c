@@ -42,7 +42,7 @@ static ct_value narrowed(struct ct_build *b, const struct narrow_format *format,
     const ct_value magnitude = ct_and_imm(at, x, 0x7fffffff), sign = ct_and_imm(at, ct_shr_imm(at, x, 24), 0x80);
     const ct_value is_nan = ct_icmp_imm(at, PTX_U32, PTX_GT, magnitude, F32_INFINITY);
     const ct_value is_small = ct_icmp_imm(at, PTX_U32, PTX_LT, magnitude, format->least_normal);
-    const ct_value aligned = ct_op2(at, CT_OP_FADD, PTX_F32, magnitude, ct_const32(at, format->aligner));
+    const ct_value aligned = ct_op2_ignoring_subnormals(at, CT_OP_FADD, magnitude, ct_const32(at, format->aligner));
     const ct_value subnormal = ct_add_imm(at, aligned, -(uint64_t)format->aligner & UINT32_MAX);
     const ct_value normal = ct_add_imm(at, ct_shr_imm(at, rounded_at(at, magnitude, drop), drop),
                                        -(uint64_t)(format->exponent_distance << format->fraction_bits) & UINT32_MAX);
@@ -64,7 +64,7 @@ static ct_value widened(struct ct_cursor *at, const struct narrow_format *format
     const ct_value is_subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, magnitude, 1u << format->fraction_bits);
     const ct_value bits = ct_add_imm(at, ct_shl_imm(at, magnitude, up), (uint64_t)format->exponent_distance << F32_FRACTION_BITS);
     const ct_value least = ct_add_imm(at, bits, UINT64_C(1) << F32_FRACTION_BITS);
-    const ct_value subnormal = ct_op2(at, CT_OP_FSUB, PTX_F32, least, ct_const32(at, format->least_normal));
+    const ct_value subnormal = ct_op2_ignoring_subnormals(at, CT_OP_FSUB, least, ct_const32(at, format->least_normal));
     const uint32_t first_nan = format == &e4m3 ? 0x7f : 0x7d;
     ct_value result = ct_select(at, is_subnormal, subnormal, bits);
 

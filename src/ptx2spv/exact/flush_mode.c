@@ -34,10 +34,8 @@ static bool is_sensitive(const struct ct_insn *insn)
     case CT_OP_FNEG: /* of the sign bit only */
     case CT_OP_FABS:
         return false;
-    case CT_OP_FTANH:
-        return true;
-    default:
-        return ct_op_infos[insn->op].flags & CT_OPF_FLOAT && is_f32(insn->type);
+    default: /* not FTANH: lower_approximate.c */
+        return ct_op_infos[insn->op].flags & CT_OPF_FLOAT && is_f32(insn->type) && !insn->ignores_subnormals;
     }
 }
 

@@ -81,9 +81,11 @@ static ct_value inverse_root(struct ct_lower *l, ct_value x)
     return result;
 }
 
-/* tanh |x| = 1 - 2 / (2^(|x| * 2/ln 2) + 1); near zero, where that cancels, x - x^3/3 + 2*x^5/15. */
+/* tanh |x| = 1 - 2 / (2^(|x| * 2/ln 2) + 1); near zero, where that cancels, x - x^3/3 + 2*x^5/15. If the device flushes subnormals, numbers
+ * below 2^-14 are returned by their bits: there is no tanh.approx.ftz. */
 static ct_value hyperbolic_tangent(struct ct_cursor *at, ct_value x)
 {
+    const bool flushes = ct_fn_kernel(at->fn)->flushes32;
     const ct_value magnitude = ct_float_magnitude(at, PTX_F32, x), one = f32(at, 1.0), square = op2(at, CT_OP_FMUL, x, x);
     ct_value power = op2(at, CT_OP_FMUL, magnitude, f32(at, 2.8853900817779268)), series, far, sign;
 
@@ -96,6 +98,8 @@ static ct_value hyperbolic_tangent(struct ct_cursor *at, ct_value x)
     series = op2(at, CT_OP_FADD, op2(at, CT_OP_FMUL, series, square), one);
     series = op2(at, CT_OP_FMUL, series, x);
     far = ct_select(at, is_below(at, magnitude, 0.25), series, far);
+    if (flushes)
+        far = ct_select(at, ct_icmp(at, PTX_U32, PTX_LT, magnitude, f32(at, 0x1p-14)), x, far);
     return ct_select(at, ct_float_is_nan(at, PTX_F32, x), x, far);
 }
 

@@ -32,6 +32,15 @@ static inline ct_value ct_bits1(struct ct_cursor *at, enum ct_op op, ct_value a)
     return ct_op1(at, op, ct_bits_type(ct_width_at(at, a)), a);
 }
 
+/* An operation on f32 that may take subnormals for zeros. */
+static inline ct_value ct_op2_ignoring_subnormals(struct ct_cursor *at, enum ct_op op, ct_value a, ct_value b)
+{
+    const ct_value result = ct_op2(at, op, PTX_F32, a, b);
+
+    at->fn->values.v[result.i].def->ignores_subnormals = true;
+    return result;
+}
+
 static inline ct_value ct_bits2(struct ct_cursor *at, enum ct_op op, ct_value a, ct_value b)
 {
     return ct_op2(at, op, ct_bits_type(ct_width_at(at, a)), a, b);

@@ -108,6 +108,7 @@ struct ct_insn {
     bool ftz, sat, approx, nan, read_only /* ld.global.nc, const: the memory does not change while the kernel runs */;
     bool aligned;                  /* BARRIER: all threads of a warp that have not ended reach it together */
     bool guarded;                  /* FFMA of f32 with subnormals by an Fma that flushes them: set by `lower`, handled by `guard` */
+    bool ignores_subnormals;       /* FADD, FSUB and FMUL of f32: it may flush subnormals, since PTX leaves that open or there are none */
     bool residual;                 /* FFMA of f32 whose single rounding matters: set by residuals.c, for targets that split others */
     bool split;                    /* FFMA of f32: a product and a sum, which may be contracted: set by `lower`, for the emitter */
     bool refined;                  /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: set by `lower`, handled by `refine` */

@@ -103,9 +103,10 @@ static bool are_equal(const struct simplifier *s, const struct ct_insn *a, const
     if (a->op != b->op || a->type != b->type || a->type2 != b->type2 || a->compare != b->compare || a->rounding != b->rounding ||
         a->operation != b->operation || a->mode != b->mode || a->space != b->space || a->semantics != b->semantics ||
         a->scope != b->scope || a->align_log2 != b->align_log2 || a->sreg != b->sreg || a->ftz != b->ftz || a->sat != b->sat ||
-        a->approx != b->approx || a->nan != b->nan || a->guarded != b->guarded || a->residual != b->residual || a->split != b->split ||
-        a->is_device != b->is_device || a->refined != b->refined || a->imm != b->imm || a->offset != b->offset || a->local != b->local ||
-        a->variable != b->variable || a->n_results != b->n_results || a->n_operands != b->n_operands)
+        a->approx != b->approx || a->nan != b->nan || a->guarded != b->guarded || a->ignores_subnormals != b->ignores_subnormals ||
+        a->residual != b->residual || a->split != b->split || a->is_device != b->is_device || a->refined != b->refined ||
+        a->imm != b->imm || a->offset != b->offset || a->local != b->local || a->variable != b->variable || a->n_results != b->n_results ||
+        a->n_operands != b->n_operands)
         return false;
     for (uint32_t i = 0; i < a->n_operands; i++)
         if (a->operands[i].i != b->operands[i].i)
