@@ -144,7 +144,7 @@ static void compile(const struct row *row, CUmodule *module, CUfunction *kernel)
 
     snprintf(
         text, sizeof text,
-        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 from, .param .u64 to)\n{\n"
+        ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k(.param .u64 from, .param .u64 to)\n{\n"
         ".reg .pred %%p;\n.reg .b32 %%a, %%b, %%c, %%r, %%x, %%y, %%z, %%i, %%n, %%t;\n.reg .b64 %%from, %%to, %%at, %%d, %%e;\n"
         "ld.param.u64 %%from, [from];\nld.param.u64 %%to, [to];\nmov.u32 %%i, %%ctaid.x;\nmov.u32 %%n, %%ntid.x;\nmov.u32 %%t, %%tid.x;\n"
         "mad.lo.u32 %%i, %%i, %%n, %%t;\nmul.wide.u32 %%at, %%i, 16;\nadd.u64 %%from, %%from, %%at;\nmul.wide.u32 %%at, %%i, 4;\n"

@@ -105,7 +105,11 @@ bool ct_device_flushes(const struct ct_lower *l)
     const struct ct_insn *insn = l->insn;
     const struct ptx2spv_target *target = l->fn->target;
 
-    if (!ct_fn_kernel(l->fn)->flushes32 || !insn->ftz || insn->type != PTX_F32)
+    if (!insn->ftz || insn->type != PTX_F32)
+        return false;
+    if (insn->op == CT_OP_FFMA && target->fma32_flushes) /* always */
+        return target->exact_fma32 && ct_rounds_to_nearest(insn->rounding);
+    if (!ct_fn_kernel(l->fn)->flushes32)
         return false;
     switch ((unsigned)insn->op) {
     case CT_OP_FADD:
