@@ -56,6 +56,13 @@ static void take_single_math(struct ptx2spv_target *target)
     target->float64 = 0;
 }
 
+/* As on GPUs that are known for neither roots nor exponentials: f64 roots as on NVIDIA's, sqrt.approx from an inverse root, ex2.approx a polynomial. */
+static void take_refined_math(struct ptx2spv_target *target)
+{
+    target->refined_roots64 = 1;
+    target->exact_sqrt32 = target->near_sqrt32 = target->near_exp2 = 0;
+}
+
 /* Treats the driver as an unknown one that claims to support what native warps need. */
 static void take_probed_warps(struct ct_device_info *info)
 {
@@ -87,7 +94,7 @@ static void apply_options(struct ct_device *device)
     else if (!strcmp(ct_config()->math, "single"))
         take_single_math(target);
     else if (!strcmp(ct_config()->math, "refined"))
-        target->refined_roots64 = 1;
+        take_refined_math(target);
     if (!strcmp(ct_config()->sync, "resumed"))
         target->sync_form = PTX2SPV_SYNC_RESUMED;
     else if (!strcmp(ct_config()->sync, "predicated"))

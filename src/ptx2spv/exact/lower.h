@@ -101,6 +101,9 @@ bool ct_guards_rounding(const struct ct_fn *fn);
 /* ---- lower_divide.c ---- */
 ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b);
 ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a);
+/* The root of an f32 by a fused step from the driver's inverse root: exact if that is precise enough (ptx2spv_target.refined_sqrt32), and otherwise
+ * with an error below 2^-23. */
+ct_value ct_lower_refined_root32(struct ct_lower *l, ct_value a);
 /* The driver's operation on f64, marked for `refine` if the target uses that. */
 ct_value ct_lower_driver_root64(struct ct_lower *l, ct_value a);
 ct_value ct_lower_driver_inverse64(struct ct_lower *l, ct_value b);

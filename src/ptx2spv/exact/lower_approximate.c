@@ -5,8 +5,8 @@
  * without .ftz keeps but devices may flush, are scaled into that range by powers of two. Errors that the ISA allows: ex2 2^-22 relative,
  * lg2 2^-22 (absolute between 0.5 and 2), rsqrt 2^-22.9, sin and cos 2^-20.5 absolute within [-pi, pi], tanh 2^-11 relative. Vulkan
  * guarantees less ("Precision and Operation of SPIR-V Instructions"): ex2 is our own unless the target's is known to be precise enough;
- * lg2, sin, cos and rsqrt are the device's, which NVIDIA's and lavapipe keep within these bounds. sqrt, 2^-23, is the exact root unless the
- * target's own is known to be precise enough. */
+ * lg2, sin, cos and rsqrt are the device's, which NVIDIA's and lavapipe keep within these bounds. sqrt, 2^-23, is the device's if that is known to be precise enough, a step
+ * from its inverse root, whose error Vulkan and OpenCL limit to 2 ulp, where there are fused operations, or else the exact root. */
 #include "lower.h"
 
 static ct_value f32(struct ct_cursor *at, double value)
@@ -45,9 +45,16 @@ static ct_value power_of_two(struct ct_cursor *at, ct_value n)
     return ct_shl_imm(at, ct_add_imm(at, n, 127), 23);
 }
 
+static ct_value multiply_add(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
+{
+    if (at->fn->target->exact_fma32)
+        return ct_emit3(at, CT_OP_FFMA, PTX_F32, CT_W_32, a, b, c);
+    return op2(at, CT_OP_FADD, op2(at, CT_OP_FMUL, a, b), c);
+}
+
 /* 2^x = 2^f * 2^n with n integral and |f| <= 1/2; 2^f by a polynomial that interpolates it at the seven Chebyshev nodes. Evaluated in
- * f32 for every third f in that interval, the error was at most 2^-23.17. 2^n is applied in two factors, so that only the last product
- * rounds. */
+ * f32 for every third f in that interval, the error was at most 2^-23.17, and 2^-23.51 with fused operations. 2^n is applied in two factors,
+ * so that only the last product rounds. */
 static ct_value own_exponential(struct ct_cursor *at, ct_value x)
 {
     static const float coefficients[] = {0x1.444p-13f, 0x1.5f48cp-10f, 0x1.3b2a1cp-7f, 0x1.c6aeccp-5f, 0x1.ebfbep-3f, 0x1.62e43p-1f, 1.0f};
@@ -58,7 +65,7 @@ static ct_value own_exponential(struct ct_cursor *at, ct_value x)
     ct_value power = f32(at, coefficients[0]);
 
     for (unsigned i = 1; i < sizeof coefficients / sizeof *coefficients; i++)
-        power = op2(at, CT_OP_FADD, op2(at, CT_OP_FMUL, power, fraction), f32(at, coefficients[i]));
+        power = multiply_add(at, power, fraction, f32(at, coefficients[i]));
     power = op2(at, CT_OP_FMUL, power, power_of_two(at, half));
     power = op2(at, CT_OP_FMUL, power, power_of_two(at, ct_sub(at, n, half)));
     return ct_select(at, ct_float_is_nan(at, PTX_F32, x), x, power);
@@ -137,6 +144,8 @@ static ct_value approximate32(struct ct_lower *l, ct_value x)
     case CT_OP_FSQRT:
         if (l->fn->target->near_sqrt32 && (l->insn->ftz || l->fn->target->keeps_subnormals32))
             return ct_op1(at, CT_OP_FSQRT, PTX_F32, x);
+        if (l->fn->target->exact_fma32 && !l->fn->target->exact_sqrt32)
+            return ct_lower_refined_root32(l, x);
         return ct_lower_root(l, PTX_F32, PTX_RN, x);
     default: /* sin, cos, rcp */
         return ct_op1(at, l->insn->op, PTX_F32, x);

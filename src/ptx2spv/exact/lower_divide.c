@@ -156,7 +156,7 @@ static ct_value scaled_for_root(struct ct_cursor *at, ct_value a)
 
 /* a times its inverse root, then one Newton step with the residual. Zeros, infinity and NaN are their own roots, and the root of other
  * negative numbers is NaN. */
-static ct_value refined_root32(struct ct_lower *l, ct_value a)
+ct_value ct_lower_refined_root32(struct ct_lower *l, ct_value a)
 {
     struct ct_cursor *at = &l->at;
     const ct_value scaled = scaled_for_root(at, a), inverse = ct_op1(at, CT_OP_FRSQRT, PTX_F32, scaled);
@@ -236,6 +236,6 @@ ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding
     if (l->fn->target->exact_sqrt32 && ct_rounds_to_nearest(rounding))
         return ct_op1(&l->at, CT_OP_FSQRT, type, a);
     if (l->fn->target->refined_sqrt32 && ct_rounds_to_nearest(rounding))
-        return refined_root32(l, a);
+        return ct_lower_refined_root32(l, a);
     return l->fn->target->float64 ? root32(l, rounding, a) : ct_lower_integer_root32(l, rounding, a);
 }

@@ -127,10 +127,9 @@ bool ct_device_flushes(const struct ct_lower *l)
     case CT_OP_FSIN:
     case CT_OP_FCOS:
     case CT_OP_FLG2:
+    case CT_OP_FEX2: /* or a polynomial, to which subnormals are zeros, too */
     case CT_OP_FCMP:
         return true;
-    case CT_OP_FEX2:
-        return target->near_exp2;
     default: /* minimum and maximum of zeros depend on the bits */
         return false;
     }

@@ -28,6 +28,7 @@ WANT(tanh_far, tanh(a))
 WANT(rsqrt, 1 / sqrt(a))
 WANT(rsqrt_ftz, 1 / sqrt(flush(a)))
 WANT(sqrt, sqrt(a))
+WANT(sqrt_ftz, sqrt(flush(a)))
 WANT(rcp, 1 / (double)a)
 WANT(div, a / (isnan(b) ? 0x1p-120 : (double)fminf(fmaxf(fabsf(b), 0x1p-120f), 0x1p120f)))
 
@@ -58,6 +59,7 @@ static const struct row rows[] = {
     UNARY(rsqrt, "rsqrt.approx.f32 %d, %a;", RELATIVE, POWER_22_9, 0, 1e30),
     UNARY(rsqrt_ftz, "rsqrt.approx.ftz.f32 %d, %a;", RELATIVE, POWER_22_9, 0, 100),
     UNARY(sqrt, "sqrt.approx.f32 %d, %a;", RELATIVE, 0x1p-23, 0, 1e30),
+    UNARY(sqrt_ftz, "sqrt.approx.ftz.f32 %d, %a;", RELATIVE, 0x1p-23, 0, 1e30),
     UNARY(rcp, "rcp.approx.f32 %d, %a;", RELATIVE, 0x1p-22, -1000, 1000),
     {"div", IN_RANGE "div.approx.f32 %d, %a, %b;", F32, {F32, F32}, want_div, RELATIVE, 0x1p-21, 1, 2},
     {"div_full", IN_RANGE "div.full.f32 %d, %a, %b;", F32, {F32, F32}, want_div, RELATIVE, 0x1p-21, 1, 2},
