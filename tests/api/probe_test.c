@@ -59,10 +59,12 @@ static uint64_t by_the_host(enum operation operation, uint64_t a, uint64_t b, ui
         return bits_of_f32(fmaf(f32_of(a), f32_of(b), -product));
     case OPERATION_FMA64:
         return bits_of_f64(fma(f64_of(a), f64_of(b), f64_of(c)));
+    case OPERATION_QUOTIENT32:
     case OPERATION_DIV32:
         return bits_of_f32(f32_of(a) / f32_of(b));
     case OPERATION_DIV64:
         return bits_of_f64(f64_of(a) / f64_of(b));
+    case OPERATION_ROOT32:
     case OPERATION_SQRT32:
     case OPERATION_REFINED32:
         return bits_of_f32(sqrtf(f32_of(a)));

@@ -172,7 +172,7 @@ static double root_or_neighbour(const struct machine *m, double x)
 
 static double quotient_or_neighbour(const struct machine *m, double a, double b)
 {
-    return m->estimates && b >= 0x1p-290 && b < 0x1p500 && !ends_with_ones(b) ? nextafter(a / b, 0) : a / b;
+    return m->estimates && a != 0 && b >= 0x1p-290 && b < 0x1p500 && !ends_with_ones(b) ? nextafter(a / b, 0) : a / b;
 }
 
 static bool compare_floats(const struct ct_insn *insn, double a, double b)
@@ -244,9 +244,10 @@ static uint64_t compute_floats(const struct machine *m, const struct ct_insn *in
     case CT_OP_FTOF:
         return float_bits(insn->type2, x[0]);
     case CT_OP_FTOI: /* of what is out of range, some value */
-        return x[0] >= 0 && x[0] < 0x1p32 ? (uint64_t)x[0] : 0;
+        return x[0] >= 0 && x[0] < 0x1p32 ? (uint64_t)x[0] : x[0] >= -0x1p31 && x[0] < 0 ? (uint32_t)(int32_t)x[0] : 0;
     default: /* ITOF */
-        return float_bits(insn->type2, (double)m->values[insn->operands[0].i]);
+        return float_bits(insn->type2,
+                          insn->type == PTX_S32 ? (double)(int32_t)m->values[insn->operands[0].i] : (double)m->values[insn->operands[0].i]);
     }
 }
 

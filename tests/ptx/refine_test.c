@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* refine, on a machine whose inverse roots have errors of up to two units in the last place: f64 roots and inverses of them have the
  * host's bits, for all operands that the proof in refine_root.c leaves open and for random ones, and so has the straight-line code
- * around them. f32 comparisons and inverse roots handle subnormals on a machine whose own do not. */
+ * around them. f32 quotients, with errors of up to three units, and roots have the host's bits as well. f32 comparisons and inverse roots handle subnormals on a machine whose own do not. */
 #include "ir_machine.h"
 #include "../float_bits.h"
-#include "ptx2spv/ir/builder.h"
+#include "ptx2spv/exact/lower.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -396,9 +396,127 @@ static void test_inverse_roots(void **state)
     }
 }
 
+/* ---- f32: quotients ---- */
+
+enum { QUOTIENT_ULPS = 3 };
+
+static const struct ptx2spv_target quotient_targets[] = {{.float64 = 1, .exact_fma32 = 1, .keeps_subnormals32 = 1},
+                                                         {.exact_fma32 = 1, .keeps_subnormals32 = 1}};
+
+/* Of several numbers, which share slow paths: a / b for each b. */
+static void assert_quotients(float a, const float *b, unsigned n)
+{
+    for (unsigned t = 0; t < sizeof quotient_targets / sizeof *quotient_targets; t++) {
+        struct bench bench;
+        struct ct_cursor at = begin(&bench, &quotient_targets[t]);
+        static struct trace found;
+        ct_value quotients[8];
+
+        for (unsigned i = 0; i < n; i++)
+            quotients[i] = marked(&at, ct_op2(&at, CT_OP_FDIV, PTX_F32, ct_const32(&at, (uint32_t)bits_of_f32(a)),
+                                              ct_const32(&at, (uint32_t)bits_of_f32(b[i]))));
+        for (unsigned i = 0; i < n; i++)
+            emit_event(&at, i, quotients[i]);
+        ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
+        refine(&bench);
+        for (int ulps = -QUOTIENT_ULPS; ulps <= QUOTIENT_ULPS; ulps++) {
+            run_ir_estimating(bench.fn, ulps, &found);
+            assert_int_equal(found.n, n);
+            for (unsigned i = 0; i < n; i++)
+                if (found.events[i].value != bits_of_f32(a / b[i]) && !(isnan(f32_of(found.events[i].value)) && isnan(a / b[i])))
+                    fail_msg("%a / %a: %a, not %a; estimates %d ulps off", a, b[i], f32_of(found.events[i].value), a / b[i], ulps);
+        }
+        bench_finish(&bench);
+    }
+}
+
+static float random_significand(uint64_t *random)
+{
+    return f32_of(0x3f800000 | random_below(random, 1 << 23));
+}
+
+static void test_quotients_of_simple_and_rare_operands(void **state)
+{
+    static const float operands[] = {0.0f,
+                                     -0.0f,
+                                     1,
+                                     -1,
+                                     3,
+                                     0x1.fffffep0f,
+                                     0x1.fffffcp0f,
+                                     -0x1.000002p0f,
+                                     0x1.fffffep9f,
+                                     0x1p-61f,
+                                     0x1p-62f,
+                                     0x1.fffffep62f,
+                                     0x1p63f,
+                                     0x1p-126f,
+                                     0x1p-127f,
+                                     0x1p-149f,
+                                     -0x3p-149f,
+                                     0x1p127f,
+                                     0x1.fffffep127f,
+                                     INFINITY,
+                                     -INFINITY,
+                                     NAN,
+                                     0x1p-100f,
+                                     0x1p100f};
+    const unsigned n = sizeof operands / sizeof *operands;
+
+    (void)state;
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < n; k += 6)
+            assert_quotients(operands[i], &operands[k], 6);
+}
+
+/* Half of them are next to the middle between two numbers. */
+static void test_random_quotients(void **state)
+{
+    uint64_t random = SEED;
+
+    (void)state;
+    for (int i = 0; i < 4000; i++) {
+        const double middle = random_significand(&random) + 0x1p-24;
+        const float b[] = {random_significand(&random), random_significand(&random), ldexpf(random_significand(&random), -61),
+                           -ldexpf(random_significand(&random), 62), 0x1.fffffep0f};
+
+        assert_quotients(random_significand(&random), b, 5);
+        assert_quotients((float)(middle * b[0]), b, 1);
+        assert_quotients((float)ldexp(middle * b[1], (int)random_below(&random, 180) - 90), &b[1], 4);
+    }
+}
+
+/* Roots have no slow path. */
+static void test_roots32(void **state)
+{
+    uint64_t random = SEED;
+
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        const uint32_t bits = i < 2000 ? (uint32_t)i : i < 4000 ? 0x7f800000 - (uint32_t)(i - 2000) : random_below(&random, 0x7f800000);
+        struct bench bench;
+        struct ct_cursor at = begin(&bench, &quotient_targets[i & 1]);
+        struct ct_lower l = {.fn = bench.fn, .at = at, .insn = ct_insn_create(bench.fn, CT_OP_FSQRT, PTX_F32, 1, 1)};
+        static struct trace found;
+
+        emit_event(&l.at, 0, ct_lower_root(&l, PTX_F32, PTX_RN, ct_const32(&l.at, bits)));
+        ct_emit_insn(&l.at, CT_OP_RET, PTX_NONE, 0, 0);
+        ct_fn_compute_defs(bench.fn);
+        for (int ulps = -MAX_ULPS; ulps <= MAX_ULPS; ulps++) {
+            run_ir_estimating(bench.fn, ulps, &found);
+            if (found.events[0].value != bits_of_f32(sqrtf(f32_of(bits))))
+                fail_msg("root of %a: %a; estimates %d ulps off", f32_of(bits), f32_of(found.events[0].value), ulps);
+        }
+        bench_finish(&bench);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_quotients_of_simple_and_rare_operands),
+        cmocka_unit_test(test_random_quotients),
+        cmocka_unit_test(test_roots32),
         cmocka_unit_test(test_simple_and_rare_operands),
         cmocka_unit_test(test_random_operands),
         cmocka_unit_test(test_roots_next_to_middles),

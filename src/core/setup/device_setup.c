@@ -56,11 +56,12 @@ static void take_single_math(struct ptx2spv_target *target)
     target->float64 = 0;
 }
 
-/* As on GPUs that are known for neither roots nor exponentials: f64 roots as on NVIDIA's, sqrt.approx from an inverse root, ex2.approx a polynomial. */
+/* As on GPUs of which only fused operations are known to be exact: f32 quotients, roots and exponentials are made of them, and f64 roots as on
+ * NVIDIA's. */
 static void take_refined_math(struct ptx2spv_target *target)
 {
     target->refined_roots64 = 1;
-    target->exact_sqrt32 = target->near_sqrt32 = target->near_exp2 = 0;
+    target->exact_div32 = target->exact_sqrt32 = target->near_sqrt32 = target->near_exp2 = 0;
 }
 
 /* Treats the driver as an unknown one that claims to support what native warps need. */

@@ -19,9 +19,9 @@ static ct_value op2(struct ct_cursor *at, enum ct_op op, ct_value a, ct_value b)
     return ct_op2(at, op, PTX_F32, a, b);
 }
 
-static ct_value if_small(struct ct_cursor *at, ct_value is_small, double then, double otherwise)
+static ct_value either(struct ct_cursor *at, ct_value condition, double then, double otherwise)
 {
-    return ct_select(at, is_small, f32(at, then), f32(at, otherwise));
+    return ct_select(at, condition, f32(at, then), f32(at, otherwise));
 }
 
 static ct_value is_below(struct ct_cursor *at, ct_value x, double limit)
@@ -33,10 +33,10 @@ static ct_value is_below(struct ct_cursor *at, ct_value x, double limit)
 static ct_value driver_exponential(struct ct_cursor *at, ct_value x)
 {
     const ct_value is_small = is_below(at, x, -126.0);
-    const ct_value moved = op2(at, CT_OP_FADD, x, if_small(at, is_small, 24.0, 0.0));
+    const ct_value moved = op2(at, CT_OP_FADD, x, either(at, is_small, 24.0, 0.0));
     const ct_value power = ct_op1(at, CT_OP_FEX2, PTX_F32, moved);
 
-    return op2(at, CT_OP_FMUL, power, if_small(at, is_small, 0x1p-24, 1.0));
+    return op2(at, CT_OP_FMUL, power, either(at, is_small, 0x1p-24, 1.0));
 }
 
 /* 2^n as f32, for n from -126 to 127. */
@@ -74,15 +74,27 @@ static ct_value own_exponential(struct ct_cursor *at, ct_value x)
 static ct_value logarithm(struct ct_cursor *at, ct_value x)
 {
     const ct_value is_small = is_below(at, ct_float_magnitude(at, PTX_F32, x), 0x1p-126);
-    const ct_value scaled = op2(at, CT_OP_FMUL, x, if_small(at, is_small, 0x1p24, 1.0));
+    const ct_value scaled = op2(at, CT_OP_FMUL, x, either(at, is_small, 0x1p24, 1.0));
 
-    return op2(at, CT_OP_FSUB, ct_op1(at, CT_OP_FLG2, PTX_F32, scaled), if_small(at, is_small, 24.0, 0.0));
+    return op2(at, CT_OP_FSUB, ct_op1(at, CT_OP_FLG2, PTX_F32, scaled), either(at, is_small, 24.0, 0.0));
+}
+
+ct_value ct_lower_driver_inverse_root32(struct ct_cursor *at, ct_value x)
+{
+    ct_value is_great, inverse;
+
+    if (!ct_fn_kernel(at->fn)->flushes32 || at->fn->target->dialect != PTX2SPV_OPENCL)
+        return ct_op1(at, CT_OP_FRSQRT, PTX_F32, x);
+    is_great = ct_fcmp(at, PTX_F32, PTX_GT, x, f32(at, 0x1p100));
+    inverse = ct_op1(at, CT_OP_FRSQRT, PTX_F32, op2(at, CT_OP_FMUL, x, either(at, is_great, 0x1p-64, 1.0)));
+
+    return op2(at, CT_OP_FMUL, inverse, either(at, is_great, 0x1p-32, 1.0));
 }
 
 /* `refine` handles subnormals. */
 static ct_value inverse_root(struct ct_lower *l, ct_value x)
 {
-    const ct_value result = ct_op1(&l->at, CT_OP_FRSQRT, PTX_F32, x);
+    const ct_value result = ct_lower_driver_inverse_root32(&l->at, x);
 
     l->fn->values.v[result.i].def->refined = !l->insn->ftz && !l->fn->target->keeps_subnormals32;
     return result;

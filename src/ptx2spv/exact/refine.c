@@ -4,6 +4,7 @@
  *
  *  - f32 comparisons and inverse roots where drivers flush subnormals: the form depends on the ranges of the operands (range.h). This
  *    comes after `guard`, which separates the driver's multiply-adds, which never return subnormals, from corrected ones.
+ *  - f32 quotients where only fused operations are exact: by fused steps (refine_quotient.c).
  *  - f64 roots, and inverses of them, where the driver's own are slow (ptx2spv_target.refined_roots64): by fused steps (refine_root.c).
  *
  *     x = fsqrt a                                 x = refined root of a;  z = refined inverse of x
@@ -13,11 +14,11 @@
  *     w = fadd v, y                               y = fmul x, b
  *                                                 w = fadd v, y
  *
- * Up to four roots share one slow path, so that drivers may interleave them; pure code that uses a result is moved after it. */
+ * Up to four roots or quotients share one slow path, so that drivers may interleave them; pure code that uses a result is moved after it. */
 #include "refine.h"
 #include "lower.h"
 
-enum { ROOTS_MAX = 4 };
+enum { STARTS_MAX = 4 };
 
 /* ---- straight-line code ---- */
 
@@ -47,8 +48,8 @@ struct member {
 
 struct group {
     struct ct_fn *fn;
-    uint32_t *group_of; /* indexed by value: the number of the group whose results it depends on */
-    uint32_t number, n_roots;
+    uint32_t *group_of;        /* indexed by value: the number of the group whose results it depends on */
+    uint32_t number, n_starts; /* n_starts: members that are no inverses of roots */
     CT_VEC(struct member) members;
     CT_VEC(struct ct_insn *) delayed; /* pure instructions that use results, in order */
 };
@@ -74,6 +75,16 @@ static bool is_root(const struct ct_insn *insn)
     return insn->refined && insn->op == CT_OP_FSQRT;
 }
 
+static bool is_quotient(const struct ct_insn *insn)
+{
+    return insn->refined && insn->op == CT_OP_FDIV && insn->type == PTX_F32;
+}
+
+static bool starts(const struct ct_insn *insn)
+{
+    return is_root(insn) || is_quotient(insn);
+}
+
 static const struct ct_insn *definition_or_null(const struct ct_fn *fn, ct_value x)
 {
     const struct ct_insn *def = fn->values.v[x.i].def;
@@ -86,7 +97,7 @@ static const struct ct_insn *definition_or_null(const struct ct_fn *fn, ct_value
 /* The number + 1 of the member that is the root whose inverse this is; 0: none. */
 static uint32_t find_root(const struct group *group, const struct ct_insn *insn)
 {
-    const bool is_inverse = insn->refined && insn->op == CT_OP_FDIV;
+    const bool is_inverse = insn->refined && insn->op == CT_OP_FDIV && insn->type == PTX_F64;
     const struct ct_insn *root = is_inverse ? definition_or_null(group->fn, insn->operands[1]) : NULL;
 
     for (uint32_t i = 0; root && i < group->members.n; i++)
@@ -102,9 +113,11 @@ static void add_member(struct group *group, struct ct_insn *insn, uint32_t root)
 
     if (root)
         member.refined = ct_refine_inverse64(&at, &group->members.v[root - 1].refined);
+    else if (is_quotient(insn))
+        member.refined = ct_refine_quotient32(&at, insn->operands[0], insn->operands[1]);
     else
         member.refined = ct_refine_root64(&at, insn->operands[0]);
-    group->n_roots += !root;
+    group->n_starts += !root;
     note_results(group, insn);
     *CT_PUSH(&group->fn->compilation->scratch, &group->members) = member;
 }
@@ -126,6 +139,8 @@ static void emit_slow_path(struct group *group, struct ct_cursor *at)
         at->where = member->insn->where;
         if (member->root)
             member->exact = ct_refine_rare_inverse64(at, group->members.v[member->root - 1].exact);
+        else if (is_quotient(member->insn))
+            member->exact = ct_refine_rare_quotient32(at, member->insn->operands[0], member->insn->operands[1]);
         else
             member->exact = ct_refine_rare_root64(at, member->insn->operands[0]);
     }
@@ -139,7 +154,8 @@ static void merge_results(struct group *group, struct ct_insn *place)
     for (uint32_t i = 0; i < group->members.n; i++) {
         struct member *member = &group->members.v[i];
 
-        member->exact = ct_emit2(&at, CT_OP_PHI, PTX_NONE, CT_W_64, member->refined.result, member->exact);
+        member->exact =
+            ct_emit2(&at, CT_OP_PHI, PTX_NONE, ct_width_of_value(group->fn, member->exact), member->refined.result, member->exact);
     }
     for (uint32_t i = 0; i < group->members.n; i++) {
         ct_insn_remove(group->members.v[i].insn);
@@ -165,7 +181,7 @@ static void end_group(struct group *group, struct ct_insn *place)
     ct_ssa_jump(fn, in_slow.block, rest);
     merge_results(group, place);
     group->number++;
-    group->n_roots = group->members.n = group->delayed.n = 0;
+    group->n_starts = group->members.n = group->delayed.n = 0;
 }
 
 /* Whether the instruction can neither belong to the group, nor stay in front of the delayed instructions, nor be delayed. */
@@ -177,7 +193,7 @@ static bool ends_group(const struct group *group, const struct ct_insn *insn)
         return false;
     if (insn == insn->block->last || (depends && !ct_insn_is_pure(insn)))
         return true;
-    return is_root(insn) && (depends || group->n_roots == ROOTS_MAX);
+    return starts(insn) && (depends || group->n_starts == STARTS_MAX);
 }
 
 static void refine_block(struct group *group, struct ct_block *block)
@@ -188,7 +204,7 @@ static void refine_block(struct group *group, struct ct_block *block)
         if (ends_group(group, insn))
             end_group(group, insn);
         next = insn->next;
-        if (root || is_root(insn)) {
+        if (root || starts(insn)) {
             add_member(group, insn, root);
         } else if (depends_on_group(group, insn)) {
             note_results(group, insn);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The interface between refine.c, which finds the instructions to be refined, and refine_root.c, which emits the code for them. */
+/* The interface between refine.c, which finds the instructions to be refined, and the files that emit the code for them. */
 #ifndef PTX2SPV_REFINE_H
 #define PTX2SPV_REFINE_H
-/* Parts: refine_root.c. */
+/* Parts: refine_quotient.c, refine_root.c. */
 
 #include "ptx2spv/ir/builder.h"
 
-/* An f64 result computed by fused steps. */
+/* A result computed by fused steps. */
 struct ct_refined {
     ct_value result;
     ct_value estimate; /* for a root: its inverse, with an error below 2^-53 */
@@ -17,6 +17,11 @@ struct ct_refined {
 struct ct_refined ct_refine_root64(struct ct_cursor *at, ct_value a);
 /* The inverse of such a result, rounded to nearest; correct where the root is, except where its own `rare` is set. */
 struct ct_refined ct_refine_inverse64(struct ct_cursor *at, const struct ct_refined *root);
+
+/* a / b in f32, rounded to nearest. */
+struct ct_refined ct_refine_quotient32(struct ct_cursor *at, ct_value a, ct_value b);
+/* The same by integers, for any operands. */
+ct_value ct_refine_rare_quotient32(struct ct_cursor *at, ct_value a, ct_value b);
 
 /* The same by the driver's own operations, for any operand. */
 ct_value ct_refine_rare_root64(struct ct_cursor *at, ct_value a);

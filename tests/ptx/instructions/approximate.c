@@ -28,6 +28,7 @@ WANT(tanh_far, tanh(a))
 WANT(rsqrt, 1 / sqrt(a))
 WANT(rsqrt_ftz, 1 / sqrt(flush(a)))
 WANT(sqrt, sqrt(a))
+WANT(lg2_ftz, log2(flush(a)))
 WANT(sqrt_ftz, sqrt(flush(a)))
 WANT(rcp, 1 / (double)a)
 WANT(div, a / (isnan(b) ? 0x1p-120 : (double)fminf(fmaxf(fabsf(b), 0x1p-120f), 0x1p120f)))
@@ -49,6 +50,7 @@ static const struct row rows[] = {
     UNARY(ex2, "ex2.approx.f32 %d, %a;", RELATIVE, 0x1p-22, -140, 127.9),
     UNARY(ex2_ftz, "ex2.approx.ftz.f32 %d, %a;", RELATIVE, 0x1p-22, -125, 127.9),
     UNARY(lg2, "lg2.approx.f32 %d, %a;", RELATIVE, 0x1p-22, 2, 1e30),
+    UNARY(lg2_ftz, "lg2.approx.ftz.f32 %d, %a;", RELATIVE, 0x1p-22, 2, 3.4e38),
     UNARY(lg2_near_1, "lg2.approx.f32 %d, %a;", ABSOLUTE, 0x1p-22, 0.5, 2),
     UNARY(sin, "sin.approx.f32 %d, %a;", ABSOLUTE, POWER_20_5, -3.1415, 3.1415),
     UNARY(cos, "cos.approx.f32 %d, %a;", ABSOLUTE, POWER_20_5, -3.1415, 3.1415),
@@ -57,7 +59,7 @@ static const struct row rows[] = {
     UNARY(tanh, "tanh.approx.f32 %d, %a;", RELATIVE, 0x1p-11, -2, 2),
     UNARY(tanh_far, "tanh.approx.f32 %d, %a;", RELATIVE, 0x1p-11, -100, 100),
     UNARY(rsqrt, "rsqrt.approx.f32 %d, %a;", RELATIVE, POWER_22_9, 0, 1e30),
-    UNARY(rsqrt_ftz, "rsqrt.approx.ftz.f32 %d, %a;", RELATIVE, POWER_22_9, 0, 100),
+    UNARY(rsqrt_ftz, "rsqrt.approx.ftz.f32 %d, %a;", RELATIVE, POWER_22_9, 0, 3.4e38),
     UNARY(sqrt, "sqrt.approx.f32 %d, %a;", RELATIVE, 0x1p-23, 0, 1e30),
     UNARY(sqrt_ftz, "sqrt.approx.ftz.f32 %d, %a;", RELATIVE, 0x1p-23, 0, 1e30),
     UNARY(rcp, "rcp.approx.f32 %d, %a;", RELATIVE, 0x1p-22, -1000, 1000),

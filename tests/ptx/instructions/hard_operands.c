@@ -115,7 +115,9 @@ static void make_rare_root(const struct format *f, enum type type, uint64_t (*ne
                                       0x1.024a3bd98da02p0, 0x1.0699d36aec84ep0, 0x1.34d8fe343ef42p0, 0x1.63baaac17d1e2p0, /* of 2^106 - 2 */
                                       0x1.7641c46f799eep0, 0x1.bea3278b789d2p0, 0x1.e756f08df1792p0, 0x1.ef7930608393ep0};
     static const double squares[] = {0x1.d407bb3641da5p0, 0x1.5b95344972fe2p1, 0x1.2b035c1197f48p0}; /* roots next to a midpoint */
-    const double significand = divisors[next() % (sizeof divisors / sizeof *divisors)], sign = next() & 1 ? -1 : 1;
+    const bool all_ones = type == F32 && next() & 1; /* which no divisor is that is rounded to f32 */
+    const double significand = all_ones ? 0x1.fffffep0 : divisors[next() % (sizeof divisors / sizeof *divisors)];
+    const double sign = next() & 1 ? -1 : 1;
     const double root = random_significand(f->precision / 2, next);
 
     x[0] = ldexp(1 + between(-4, 4, next) * 2 * half_place(f, 1), between(f->least - 3, f->greatest - 1, next));
