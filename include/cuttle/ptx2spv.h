@@ -223,11 +223,11 @@ struct ptx2spv_target {
     uint8_t short_offsets; /* VULKAN: addresses are a parameter plus a zero-extended offset of 32 bits where possible, which the device
                                       adds in the access; see PTX2SPV_OBJECT_LIMIT */
     uint8_t near_sqrt32;   /* the relative error of the driver's Sqrt of f32 is at most 2^-23, also for subnormals if they are kept */
-    uint8_t
-        denorm_flush32; /* a kernel may ask the device to take f32 subnormals for zeros of the same sign, as operands of arithmetic and as
-                               results: .ftz needs no code then (exact/flush_mode.c). VULKAN: the execution mode DenormFlushToZero; OPENCL: the
-                               build option -cl-denorms-are-zero, for a kernel whose kernel_info.flushes32 is 1 */
-    uint8_t lockstep;   /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
+    /* A kernel may ask the device to take f32 subnormals for zeros of the same sign, as operands of arithmetic and as results: .ftz needs no code
+     * then (exact/flush_mode.c). VULKAN: the execution mode DenormFlushToZero; OPENCL: the build option -cl-denorms-are-zero, for a kernel whose
+     * kernel_info.flushes32 is 1. */
+    uint8_t denorm_flush32;
+    uint8_t lockstep; /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
                          .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_matrix matrices[PTX2SPV_MATRICES_MAX]; /* for PTX2SPV_WARP_NATIVE and a subgroup_size of 32 */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX];   /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */

@@ -5,8 +5,9 @@
  * without .ftz keeps but devices may flush, are scaled into that range by powers of two. Errors that the ISA allows: ex2 2^-22 relative,
  * lg2 2^-22 (absolute between 0.5 and 2), rsqrt 2^-22.9, sin and cos 2^-20.5 absolute within [-pi, pi], tanh 2^-11 relative. Vulkan
  * guarantees less ("Precision and Operation of SPIR-V Instructions"): ex2 is our own unless the target's is known to be precise enough;
- * lg2, sin, cos and rsqrt are the device's, which NVIDIA's and lavapipe keep within these bounds. sqrt, 2^-23, is the device's if that is known to be precise enough, a step
- * from its inverse root, whose error Vulkan and OpenCL limit to 2 ulp, where there are fused operations, or else the exact root. */
+ * lg2, sin, cos and rsqrt are the device's, which NVIDIA's and lavapipe keep within these bounds. sqrt, 2^-23, is the device's if that is known
+ * to be precise enough; where there are fused operations, a step from the inverse root, whose error Vulkan and OpenCL limit to 2 ulp; or else
+ * the exact root. */
 #include "lower.h"
 
 static ct_value f32(struct ct_cursor *at, double value)

@@ -4,8 +4,8 @@
  * f32 is computed in f64 (where there is none: lower_divide32.c). A quotient or root of 24-bit numbers that is not itself a 25-bit number
  * differs from every 25-bit number by at least 2^-49 (relatively), so an f64 result with an error of a few ulps still rounds to the correct f32. Directed rounding uses the
  * residual, which f64 represents exactly: a - q*b or a - s*s.
- * With fused operations both are computed in f32, quotients except for rare operands (refine_quotient.c). What the two steps lose there if fma flushes
- * subnormals is below 2^-30 of a: too little to matter if the root is one of the two nearest numbers.
+ * With fused operations both are computed in f32, quotients except for rare operands (refine_quotient.c). What the steps of a root lose if fma
+ * flushes subnormals is below 2^-30 of a: too little to matter if the root is one of the two nearest numbers.
  * f64 corrects the driver's result once by its residual (Markstein) if the target is not exact; if the quotient is subnormal, or
  * operands are within 2^60 of the ends of the exponent range, the driver's result is kept. */
 #include "lower.h"
