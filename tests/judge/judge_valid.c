@@ -57,7 +57,8 @@ static const struct kind {
     {"vulkan-mask", /* RADV with 64 lanes */
      {ALL_WORKAROUNDS, .dialect = PTX2SPV_VULKAN, .pointer_rule = PTX2SPV_POINTER_OR, .pointer_mask = UINT64_C(0xffff800000000000),
       .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 64, .push_constant_bytes = 256, .shared_bytes = 65536, .max_block_threads = 1024,
-      ALL_WIDTHS, ALIASED_SHARED, .float16 = 1, .denorm_preserve32 = 1, .denorm_preserve64 = 1, .rounding_rte32 = 1, .rounding_rte64 = 1}},
+      ALL_WIDTHS, ALIASED_SHARED, .float16 = 1, .denorm_preserve32 = 1, .denorm_flush32 = 1, .denorm_preserve64 = 1, .exact_fma32 = 1,
+      .rounding_rte32 = 1, .rounding_rte64 = 1}},
     {"opencl-lanes", /* Intel's runtime for CPUs */
      {ALL_WORKAROUNDS, .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .shared_bytes = 262144,
       .max_block_threads = 1024, ALL_WIDTHS, ALIASED_SHARED, ALL_EXACT, .float16 = 1, .atomic_float32_add_global = 1,
