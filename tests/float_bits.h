@@ -3,6 +3,8 @@
 #ifndef CUTTLE_FLOAT_BITS_H
 #define CUTTLE_FLOAT_BITS_H
 
+#include <float.h>
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -37,6 +39,12 @@ static inline uint64_t bits_of_f64(double value)
 
     memcpy(&bits, &value, sizeof bits);
     return bits;
+}
+
+/* .ftz: a subnormal number becomes a zero of the same sign. */
+static inline float flushed(float x)
+{
+    return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
 }
 
 #endif

@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <fcntl.h>
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,11 +34,6 @@ static const struct {
 #define CASE(operation, a, b, c, want) {OPERATION_##operation, a, b, c, want},
 #include "core/device/probe.def"
 };
-
-static float flushed(float x)
-{
-    return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
-}
 
 static float flushed_of(uint64_t bits)
 {

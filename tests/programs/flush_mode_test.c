@@ -6,7 +6,6 @@
 
 #include <cuda.h>
 
-#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,11 +19,6 @@
 #define ok(call) assert_int_equal(call, CUDA_SUCCESS)
 
 enum { N = 8192, BLOCK = 128, TEXT = 4096 };
-
-static float flushed(float x)
-{
-    return fabsf(x) < FLT_MIN ? copysignf(0, x) : x;
-}
 
 /* ---- the rows: r = f(a, b, c), the bits of an f32 or an integer ---- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* refine, on a machine whose inverse roots have errors of up to two units in the last place: f64 roots and inverses of them have the
  * host's bits, for all operands that the proof in refine_root.c leaves open and for random ones, and so has the straight-line code
- * around them. f32 quotients, with errors of up to three units, and roots have the host's bits as well. f32 comparisons and inverse roots handle subnormals on a machine whose own do not. */
+ * around them. f32 quotients, with errors of up to three units, and roots have the host's bits as well. f32 comparisons and inverse
+ * roots handle subnormals on a machine whose own do not. */
 #include "ir_machine.h"
 #include "../float_bits.h"
 #include "ptx2spv/exact/lower.h"

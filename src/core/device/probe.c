@@ -188,11 +188,15 @@ CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device
 
 static void report(const struct ct_device *device, uint32_t wrong)
 {
+    const uint32_t flush = UINT32_C(1) << CT_PROBE_FLUSH32, inexact = wrong & ~flush;
+
     for (unsigned i = 0; i < CT_PROBE_FACT_COUNT; i++)
-        if (wrong >> i & 1)
-            ct_log(i == CT_PROBE_FLUSH32 ? CT_LOG_INFO : CT_LOG_WARN,
-                   "device %d: the native %s is not exact, contrary to the table for %s; it is emulated", device->ordinal, fact_names[i],
-                   device->info.driver);
+        if (inexact >> i & 1)
+            ct_log(CT_LOG_WARN, "device %d: the native %s is not exact, contrary to the table for %s; it is emulated", device->ordinal,
+                   fact_names[i], device->info.driver);
+    if (wrong & flush) /* no table says that it does */
+        ct_log(CT_LOG_INFO, "device %d: %s does not flush subnormal f32 as CUDA does; .ftz is emulated", device->ordinal,
+               device->info.driver);
     if (wrong >> CT_PROBE_WARPS & 1)
         ct_log(CT_LOG_WARN, "device %d: %s shuffles or votes wrongly in divergent code; warps exchange through shared memory",
                device->ordinal, device->info.driver);
