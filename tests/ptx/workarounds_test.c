@@ -21,7 +21,8 @@
     .dialect = PTX2SPV_OPENCL, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .shared_bytes = 32768, .max_block_threads = 1024, \
     .float64 = 1, .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1
 
-static const struct ptx2spv_target vulkan = {VULKAN}, opencl = {OPENCL}, clocks = {VULKAN, .shader_clock_device = 1},
+static const struct ptx2spv_target vulkan = {VULKAN}, opencl = {OPENCL}, flushing = {OPENCL, .denorm_flush32 = 1},
+                                   clocks = {VULKAN, .shader_clock_device = 1},
                                    warps = {.dialect = PTX2SPV_OPENCL,
                                             .warp_form = PTX2SPV_WARP_NATIVE,
                                             .subgroup_size = 32,
@@ -78,6 +79,7 @@ static const struct row {
                                                            "E: @p1 st.global.u32 [d0],r1;"},
     [PTX2SPV_WORKAROUND_INDEX_LOGICAL_NOT] = {&opencl, "setp.lt.u32 p0,r0,r1; setp.lt.u32 p1,r1,7; and.pred p2,p0,p1; not.pred p2,p2; "
                                                        "xor.pred p3,p2,p0; and.pred p3,p3,p2; selp.u32 r2,1,0,p3; st.global.u32 [d0],r2;"},
+    [PTX2SPV_WORKAROUND_INDEX_FLUSHED_INVERSE_ROOTS] = {&flushing, "rsqrt.approx.ftz.f32 f1,f0; st.global.f32 [d0],f1;"},
 };
 _Static_assert(sizeof rows / sizeof *rows == PTX2SPV_WORKAROUND_COUNT, "a row for each workaround");
 

@@ -44,6 +44,11 @@ static inline ct_value ct_float2(struct ct_cursor *at, enum ct_op op, enum ptx_t
 {
     return ct_op2(at, op, type, a, b);
 }
+/* a * b + c in f32 by the driver's fused operation. */
+static inline ct_value ct_float_fused32(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
+{
+    return ct_emit3(at, CT_OP_FFMA, PTX_F32, CT_W_32, a, b, c);
+}
 ct_value ct_float_negated(struct ct_cursor *at, enum ptx_type type, ct_value x);
 ct_value ct_float_magnitude(struct ct_cursor *at, enum ptx_type type, ct_value x);
 /* Subnormals become zeros of the same sign. */
@@ -101,8 +106,6 @@ bool ct_guards_rounding(const struct ct_fn *fn);
 /* ---- lower_divide.c ---- */
 ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b);
 ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a);
-/* The root of an f32 by fused steps from the driver's inverse root: exact, or for an approximate instruction with an error below 2^-23. */
-ct_value ct_lower_refined_root32(struct ct_lower *l, ct_value a);
 /* The driver's operation on f64, marked for `refine` if the target uses that. */
 ct_value ct_lower_driver_root64(struct ct_lower *l, ct_value a);
 ct_value ct_lower_driver_inverse64(struct ct_lower *l, ct_value b);
@@ -117,8 +120,7 @@ ct_value ct_half_widened(struct ct_cursor *at, ct_value x);
 ct_value ct_half_narrowed(struct ct_cursor *at, ct_value x); /* rounded to nearest even */
 /* ---- lower_approximate.c: within the error bounds of the ISA ---- */
 ct_value ct_lower_approximation(struct ct_lower *l, enum ptx_type type, const ct_value *operands);
-/* The driver's inverse root. Where subnormals are flushed Intel's runtime for CPUs (2026.2) is wrong by 2^-14 for great x, probably since it squares
- * an estimate: these are scaled. */
+/* The driver's inverse root. */
 ct_value ct_lower_driver_inverse_root32(struct ct_cursor *at, ct_value x);
 /* ---- lower_fma64.c ---- */
 /* a * b + c in f64, rounded to nearest once, computed by operations that each round to nearest. *error has the sign of the exact value

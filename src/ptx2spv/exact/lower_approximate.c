@@ -49,7 +49,7 @@ static ct_value power_of_two(struct ct_cursor *at, ct_value n)
 static ct_value multiply_add(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
 {
     if (at->fn->target->exact_fma32)
-        return ct_emit3(at, CT_OP_FFMA, PTX_F32, CT_W_32, a, b, c);
+        return ct_float_fused32(at, a, b, c);
     return op2(at, CT_OP_FADD, op2(at, CT_OP_FMUL, a, b), c);
 }
 
@@ -80,11 +80,13 @@ static ct_value logarithm(struct ct_cursor *at, ct_value x)
     return op2(at, CT_OP_FSUB, ct_op1(at, CT_OP_FLG2, PTX_F32, scaled), either(at, is_small, 24.0, 0.0));
 }
 
+/* PTX2SPV_WORKAROUND_FLUSHED_INVERSE_ROOTS: the driver probably squares an estimate of the result. Great numbers are scaled, so that the square
+ * is not flushed. */
 ct_value ct_lower_driver_inverse_root32(struct ct_cursor *at, ct_value x)
 {
     ct_value is_great, inverse;
 
-    if (!ct_fn_kernel(at->fn)->flushes32 || at->fn->target->dialect != PTX2SPV_OPENCL)
+    if (!ct_fn_kernel(at->fn)->flushes32 || !(at->fn->target->workarounds & PTX2SPV_WORKAROUND_FLUSHED_INVERSE_ROOTS))
         return ct_op1(at, CT_OP_FRSQRT, PTX_F32, x);
     is_great = ct_fcmp(at, PTX_F32, PTX_GT, x, f32(at, 0x1p100));
     inverse = ct_op1(at, CT_OP_FRSQRT, PTX_F32, op2(at, CT_OP_FMUL, x, either(at, is_great, 0x1p-64, 1.0)));
@@ -157,8 +159,6 @@ static ct_value approximate32(struct ct_lower *l, ct_value x)
     case CT_OP_FSQRT:
         if (l->fn->target->near_sqrt32 && (l->insn->ftz || l->fn->target->keeps_subnormals32))
             return ct_op1(at, CT_OP_FSQRT, PTX_F32, x);
-        if (l->fn->target->exact_fma32 && !l->fn->target->exact_sqrt32)
-            return ct_lower_refined_root32(l, x);
         return ct_lower_root(l, PTX_F32, PTX_RN, x);
     default: /* sin, cos, rcp */
         return ct_op1(at, l->insn->op, PTX_F32, x);

@@ -120,17 +120,17 @@ static ct_value quotient64(struct ct_lower *l, enum ptx_rounding rounding, ct_va
 
 ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b)
 {
+    const struct ptx2spv_target *target = l->fn->target;
+    ct_value quotient;
+
     if (type == PTX_F64)
         return quotient64(l, rounding, a, b);
-    if (l->insn->approx || (l->fn->target->exact_div32 && ct_rounds_to_nearest(rounding)))
-        return ct_op2(&l->at, CT_OP_FDIV, type, a, b);
-    if (l->fn->target->exact_fma32 && type == PTX_F32 && ct_rounds_to_nearest(rounding)) {
-        const ct_value quotient = ct_op2(&l->at, CT_OP_FDIV, type, a, b);
-
-        l->fn->values.v[quotient.i].def->refined = true;
+    if (l->insn->approx || ((target->exact_div32 || target->exact_fma32) && ct_rounds_to_nearest(rounding))) {
+        quotient = ct_op2(&l->at, CT_OP_FDIV, type, a, b);
+        l->fn->values.v[quotient.i].def->refined = !l->insn->approx && !target->exact_div32;
         return quotient;
     }
-    return l->fn->target->float64 ? quotient32(l, rounding, a, b) : ct_lower_integer_quotient32(l, rounding, a, b);
+    return target->float64 ? quotient32(l, rounding, a, b) : ct_lower_integer_quotient32(l, rounding, a, b);
 }
 
 /* ---- square roots ---- */
@@ -150,11 +150,6 @@ static ct_value select_by_size(struct ct_cursor *at, ct_value a, double of_subno
     return ct_select(at, is_subnormal, ct_float_const(at, PTX_F32, of_subnormal), others);
 }
 
-static ct_value fused32(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
-{
-    return ct_emit3(at, CT_OP_FFMA, PTX_F32, CT_W_32, a, b, c);
-}
-
 /* a times an even power of two, such that no intermediate result of its root is subnormal. Subnormals are converted from integers, as in
  * ct_float_resized. */
 static ct_value scaled_for_root(struct ct_cursor *at, ct_value a)
@@ -165,10 +160,11 @@ static ct_value scaled_for_root(struct ct_cursor *at, ct_value a)
     return times(at, PTX_F32, ct_select(at, is_subnormal, places, a), select_by_size(at, a, 2.0, 0x1p64, 1.0));
 }
 
-/* a times its inverse root, then one step with the residual, which is exact. Before it both are improved by another step (Goldschmidt), unless
- * the driver's inverse is known to be precise enough: tried with inverses up to 4 ulp off for every significand. Zeros, infinity and NaN are
- * their own roots, and the root of other negative numbers is NaN. */
-ct_value ct_lower_refined_root32(struct ct_lower *l, ct_value a)
+/* a times its inverse root, then one step with the residual, which is exact. Before it both are improved by another step (Goldschmidt): tried
+ * for every significand with inverses up to 4 ulp off. It is omitted where the driver's inverse is known to be precise enough, and for
+ * approximate instructions, whose error stays below 2^-23. Zeros, infinity and NaN are their own roots, and the root of other negative
+ * numbers is NaN. */
+static ct_value refined_root32(struct ct_lower *l, ct_value a)
 {
     struct ct_cursor *at = &l->at;
     const ct_value scaled = scaled_for_root(at, a), inverse = ct_lower_driver_inverse_root32(at, scaled);
@@ -176,13 +172,13 @@ ct_value ct_lower_refined_root32(struct ct_lower *l, ct_value a)
     ct_value root = times(at, PTX_F32, scaled, inverse), half = times(at, PTX_F32, inverse, one_half), missing, better;
 
     if (!l->fn->target->refined_sqrt32 && !l->insn->approx) {
-        const ct_value error = fused32(at, ct_float_negated(at, PTX_F32, root), half, one_half);
+        const ct_value error = ct_float_fused32(at, ct_float_negated(at, PTX_F32, root), half, one_half);
 
-        root = fused32(at, root, error, root);
-        half = fused32(at, half, error, half);
+        root = ct_float_fused32(at, root, error, root);
+        half = ct_float_fused32(at, half, error, half);
     }
-    missing = fused32(at, ct_float_negated(at, PTX_F32, root), root, scaled);
-    better = fused32(at, missing, half, root);
+    missing = ct_float_fused32(at, ct_float_negated(at, PTX_F32, root), root, scaled);
+    better = ct_float_fused32(at, missing, half, root);
     const ct_value result = times(at, PTX_F32, better, select_by_size(at, a, 0x1p-75, 0x1p-32, 1.0));
     const ct_value is_usual = ct_icmp_imm(at, PTX_U32, PTX_LT, ct_add_imm(at, a, UINT64_MAX), 0x7f7fffff);
     const ct_value is_negative = ct_icmp_imm(at, PTX_U32, PTX_GT, a, 0x80000000);
@@ -255,7 +251,7 @@ ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding
         return root64(l, rounding, a);
     if (l->fn->target->exact_sqrt32 && ct_rounds_to_nearest(rounding))
         return ct_op1(&l->at, CT_OP_FSQRT, type, a);
-    if ((l->fn->target->refined_sqrt32 || l->fn->target->exact_fma32) && ct_rounds_to_nearest(rounding))
-        return ct_lower_refined_root32(l, a);
+    if (l->fn->target->exact_fma32 && ct_rounds_to_nearest(rounding))
+        return refined_root32(l, a);
     return l->fn->target->float64 ? root32(l, rounding, a) : ct_lower_integer_root32(l, rounding, a);
 }

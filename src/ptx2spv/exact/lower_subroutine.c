@@ -32,7 +32,7 @@ static bool target_rounds(const struct ct_lower *l)
                    : type == PTX_F32 && (target->exact_fma32 || ct_splits_fma32(l->fn, insn) || (ct_guards_fma32(l->fn) && !insn->ftz));
     case CT_OP_FDIV:
     case CT_OP_FRCP:
-        return type == PTX_F64 ? target->exact_div64 : target->exact_div32 || (type == PTX_F32 && target->exact_fma32 /* refine.c */);
+        return type == PTX_F64 ? target->exact_div64 : target->exact_div32 || target->exact_fma32;
     case CT_OP_FSQRT:
         return type == PTX_F64 ? target->exact_sqrt64 : target->exact_sqrt32;
     default:

@@ -14,11 +14,6 @@
 #define LIMIT ((UINT32_C(127) + 63) << 24)
 #define FRACTION UINT32_C(0x7fffff)
 
-static ct_value fused(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
-{
-    return ct_emit3(at, CT_OP_FFMA, PTX_F32, CT_W_32, a, b, c);
-}
-
 static ct_value is_outside(struct ct_cursor *at, ct_value doubled)
 {
     return ct_icmp_imm(at, PTX_U32, PTX_GE, ct_add_imm(at, doubled, -(uint64_t)LEAST & UINT32_MAX), LIMIT - LEAST);
@@ -37,13 +32,13 @@ struct ct_refined ct_refine_quotient32(struct ct_cursor *at, ct_value a, ct_valu
 {
     const ct_value one = ct_float_const(at, PTX_F32, 1.0), opposite = ct_op1(at, CT_OP_FNEG, PTX_F32, b);
     const ct_value estimate = ct_op2(at, CT_OP_FDIV, PTX_F32, one, b);
-    const ct_value inverse = fused(at, fused(at, opposite, estimate, one), estimate, estimate);
+    const ct_value inverse = ct_float_fused32(at, ct_float_fused32(at, opposite, estimate, one), estimate, estimate);
     const ct_value first = ct_op2(at, CT_OP_FMUL, PTX_F32, a, inverse);
-    const ct_value second = fused(at, fused(at, opposite, first, a), inverse, first);
-    const ct_value quotient = fused(at, fused(at, opposite, second, a), inverse, second);
+    const ct_value second = ct_float_fused32(at, ct_float_fused32(at, opposite, first, a), inverse, first);
+    const ct_value quotient = ct_float_fused32(at, ct_float_fused32(at, opposite, second, a), inverse, second);
     const ct_value sign = ct_and_imm(at, ct_xor(at, a, b), ct_float_layout_of(PTX_F32)->sign); /* which a zero loses on the way */
 
-    return (struct ct_refined){.result = ct_or(at, quotient, sign), .estimate = inverse, .rare = is_rare(at, a, b)};
+    return (struct ct_refined){.result = ct_or(at, quotient, sign), .rare = is_rare(at, a, b)};
 }
 
 ct_value ct_refine_rare_quotient32(struct ct_cursor *at, ct_value a, ct_value b)
