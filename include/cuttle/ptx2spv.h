@@ -278,7 +278,8 @@ struct ptx2spv_fault {
  * runs. With PTX2SPV_WORKAROUND_TRUNCATED_CLOCK the device's clock may lack its upper `lost_bits` bits. `ticks` are then the value with the
  * clock's lower bits that is nearest to `reference`, a recent value that the host keeps up to date while kernels run. */
 struct ptx2spv_timer {
-    uint64_t origin_ns, whole_ns, fraction, reference, lost_bits;
+    uint64_t origin_ns, whole_ns, fraction, lost_bits;
+    uint64_t reference; /* the last: the only one that changes */
 };
 #define PTX2SPV_TIMER_OFFSET 16
 enum ptx2spv_fault_code {

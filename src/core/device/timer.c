@@ -171,18 +171,21 @@ static bool complete_readings(struct ct_timer_reading *readings, unsigned count)
     return true;
 }
 
-static _Atomic uint64_t *reference_in(const struct ct_context *context)
+/* Atomic, since two threads may do so at once, and relaxed: a kernel needs any value of the last two seconds. */
+static void store_reference(struct ct_context *context)
 {
-    return (_Atomic uint64_t *)((char *)context->fault->host + PTX2SPV_TIMER_OFFSET + offsetof(struct ptx2spv_timer, reference));
+    char *timer = (char *)context->fault->host + PTX2SPV_TIMER_OFFSET;
+
+    atomic_store_explicit((_Atomic uint64_t *)(timer + offsetof(struct ptx2spv_timer, reference)), (uint64_t)now_ns(CLOCK_MONOTONIC),
+                          memory_order_relaxed);
 }
 
-/* Relaxed: a kernel needs any value of the last two seconds. */
 static void refresh_context(struct ct_context *context)
 {
     if (ct_context_use(context) != CUDA_SUCCESS)
         return;
     if (atomic_load_explicit(&context->needs_reference, memory_order_relaxed))
-        atomic_store_explicit(reference_in(context), (uint64_t)now_ns(CLOCK_MONOTONIC), memory_order_relaxed);
+        store_reference(context);
     ct_context_release(context);
 }
 
@@ -311,16 +314,16 @@ static CUresult ensure_measured(struct ct_device *device, struct ct_backend_devi
 CUresult ct_timer_ensure(struct ct_context *context)
 {
     struct ct_device *device = context->device;
+    const struct ptx2spv_timer *timer = &device->timer;
     CUresult r = ensure_measured(device, context->backend_device);
-    struct ptx2spv_timer timer;
 
     if (r != CUDA_SUCCESS)
         return r;
-    timer = device->timer;
     ct_mutex_lock(&device->lock);
-    timer.reference = timer.lost_bits ? (uint64_t)now_ns(CLOCK_MONOTONIC) : 0;
-    memcpy((char *)context->fault->host + PTX2SPV_TIMER_OFFSET, &timer, sizeof timer);
-    atomic_store_explicit(&context->needs_reference, timer.lost_bits != 0, memory_order_relaxed);
+    memcpy((char *)context->fault->host + PTX2SPV_TIMER_OFFSET, timer, offsetof(struct ptx2spv_timer, reference));
+    if (timer->lost_bits)
+        store_reference(context);
+    atomic_store_explicit(&context->needs_reference, timer->lost_bits != 0, memory_order_relaxed);
     ct_mutex_unlock(&device->lock);
     return CUDA_SUCCESS;
 }
