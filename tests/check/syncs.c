@@ -24,7 +24,7 @@
     "or.b32 %v, %v, %w;\nor.b32 %v, %v, %m;\nor.b32 %v, %v, %n;\ncvt.u32.u64 %w, %l;\nor.b32 %v, %v, %w;\nst.global.u32 [%a+1024], %v;\n"  \
     "st.global.u32 [%a], 7;\nret;\n}\n"
 static const char ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b32 room[];\n" BARRIER_SYNCS MASK_SYNCS
-    RACE_SYNCS THREADS_SYNCS BLOCKS_SYNCS
+    RACE_SYNCS LOADS_SYNCS THREADS_SYNCS BLOCKS_SYNCS
         /* Allowed: some threads end before a barrier; warps come to one barrier in different ways. */
         SYNC(early_end, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 40;\nst.global.u32 [%a], 7;\n@%q ret;\nbar.sync 0;\nbar.sync 0;\n")
             SYNC(two_ways, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 32;\n@%q bra B;\nbar.sync 0;\nbra C;\nB: bar.sync 0;\nC:\n")
@@ -61,6 +61,7 @@ static int print_lines(void)
     BARRIER_SYNCS
     MASK_SYNCS
     RACE_SYNCS
+    LOADS_SYNCS
     THREADS_SYNCS
     BLOCKS_SYNCS
 #undef SYNC

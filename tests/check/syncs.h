@@ -66,6 +66,35 @@
     WARP_RACE(volatile_store, "ld.volatile.shared.u32 %v, [%s+16];", "st.volatile.shared.u32 [%s+16], 9;")                                 \
     WARP_RACE(volatile_and_weak, "st.volatile.shared.u32 [%s+16], 9;", "ld.shared.u32 %v, [%s+16];")
 
+/* Loads by thread 3 that form groups, or seem to (load_groups.c in src/ptx2spv/check): one of them conflicts with what thread 40 stores. */
+#define LOADS_RACE(name, store, loads) SYNC(name, "race", "--races", 0, 63, 3, 40, LOADS_CODE(store, loads))
+#define LOADS_CODE(store, loads)                                                                                                           \
+    "setp.eq.u32 %q, %t, 40;\nsetp.ne.u32 %p, %t, 3;\n@%q " store THERE "@%k bra B;\nbar.sync 0;\nB: @%p bra E;\n" loads "E: bar.sync "    \
+    "0;\n"
+#define LOAD(offset) "ld.shared.u32 %v, [%s+" #offset "];"
+#define LOADS4(a, b, c, d) LOAD(a) LOAD(b) LOAD(c) LOAD(d) "\n"
+#define LOADS_SYNCS                                                                                                                        \
+    LOADS_RACE(loads_in_a_row, "st.shared.u32 [%s+36], 9;",                                                                                \
+               LOADS4(0, 4, 8, 12) LOADS4(16, 20, 24, 28) LOAD(32) "\n" LOAD(36) HERE LOAD(40) LOAD(44) "\n")                              \
+    LOADS_RACE(loads_of_two_loops, "st.shared.u32 [%s+140], 9;",                                                                           \
+               LOADS4(4, 64, 72, 128) LOADS4(0, 68, 12, 136) LOADS4(200, 196, 192, 204) LOAD(76) LOAD(132) LOAD(8) "\n" LOAD(140) HERE)    \
+    LOADS_RACE(loads_of_three_loops, "st.shared.u32 [%s+52], 9;",                                                                          \
+               LOADS4(0, 4, 16, 20) LOADS4(32, 36, 48, 128) LOAD(52) HERE LOADS4(132, 144, 148, 160) LOAD(164) LOAD(176) LOAD(180) "\n")   \
+    LOADS_RACE(loads_with_a_rest, "st.shared.u32 [%s+68], 9;", LOADS4(0, 4, 8, 12) LOAD(64) "\n" LOAD(68) HERE)                            \
+    LOADS_RACE(loads_without_a_loop, "st.shared.u32 [%s+68], 9;", LOADS4(0, 4, 12, 28) LOAD(64) "\n" LOAD(68) HERE)                        \
+    LOADS_RACE(loads_twice, "st.shared.u32 [%s+12], 9;", LOADS4(0, 4, 8, 4) LOAD(12) HERE)                                                 \
+    LOADS_RACE(loads_of_bytes, "st.shared.u8 [%s+5], 9;",                                                                                  \
+               "ld.shared.u8 %v, [%s+7];ld.shared.u8 %v, [%s+6];\nld.shared.u8 %v, [%s+5];" HERE "ld.shared.u8 %v, [%s+4];\n")             \
+    LOADS_RACE(loads_of_vectors, "st.shared.u32 [%s+44], 9;",                                                                              \
+               "ld.shared.v2.u32 {%v, %w}, [%s];ld.shared.v2.u32 {%v, %w}, [%s+80];\nld.shared.v2.u32 {%v, %w}, [%s+120];\n"               \
+               "ld.shared.v2.u32 {%v, %w}, [%s+40];" HERE)                                                                                 \
+    LOADS_RACE(loads_of_a_wide_address, "st.shared.u32 [%s+12], 9;",                                                                       \
+               "cvt.u64.u32 %l, %s;\nld.shared.u32 %v, [%l];ld.shared.u32 %v, [%l+4];ld.shared.u32 %v, [%l+8];\n"                          \
+               "ld.shared.u32 %v, [%l+12];" HERE "mov.u64 %l, 0;\n")                                                                       \
+    LOADS_RACE(loads_of_two_addresses, "st.shared.u32 [%s+24], 9;", LOAD(0) LOAD(4) "add.u32 %s, %s, 16;\n" LOAD(8) HERE LOAD(12) "\n")    \
+    LOADS_RACE(loads_of_a_loaded_address, "st.shared.u32 [%s+4], 0;",                                                                      \
+               LOAD(16) LOAD(12) LOAD(8) "\nld.shared.u32 %s, [%s+4];" HERE LOADS4(16, 12, 8, 0))
+
 /* The same in global memory, in words of the block: thread 40 or 7 stores first. Thread 3 comes late, since a GPU executes warps in any order; atomic operations
  * of no order take the time. */
 #define THREADS_RACE(name, first, second, other) SYNC(name, "race", "--global-races", 0, 63, 3, other, THREADS_CODE(first, second, other))

@@ -23,7 +23,7 @@ static const struct row {
     unsigned here, there; /* threads */
 } rows[] = {
 #define SYNC(name, kind, options, first, last, here, there, code) {#name, kind, options, here, there},
-    BARRIER_SYNCS MASK_SYNCS RACE_SYNCS THREADS_SYNCS BLOCKS_SYNCS
+    BARRIER_SYNCS MASK_SYNCS RACE_SYNCS LOADS_SYNCS THREADS_SYNCS BLOCKS_SYNCS
 #undef SYNC
 };
 

@@ -2,7 +2,7 @@
 /* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
 #ifndef PTX2SPV_CHECK_H
 #define PTX2SPV_CHECK_H
-/* Parts: barriers.c, blocks.c, bounds.c, launches.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, turns.c, written.c. */
+/* Parts: barriers.c, blocks.c, bounds.c, launches.c, load_groups.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, turns.c, written.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -115,6 +115,28 @@ uint32_t ct_check_describe(const struct ct_access *access); /* PTX2SPV_CHECK_ACC
 
 /* shared_shadow.c: whether the program may write to shared memory without an access that is examined. */
 bool ct_check_shared_is_unseen(const struct ct_fn *fn);
+
+/* load_groups.c */
+enum { CT_LOAD_GROUP_LEVELS = 3 };
+struct ct_load_group {
+    struct ct_insn *const *loads; /* by offset */
+    uint32_t n, n_levels;
+    struct ct_load_level {
+        uint32_t period; /* so many loads further on, the offset grows by `step` more than by those of the levels before */
+        int64_t step;
+    } levels[CT_LOAD_GROUP_LEVELS];
+};
+/* An instruction that is examined, or the first load of a group. insn is NULL for the others of the group. */
+struct ct_check_point {
+    struct ct_insn *insn;
+    const struct ct_load_group *group; /* or NULL */
+};
+/* Looks for groups among the loads of a function. The points are the loads and whatever no group may reach across, in the order of the program. */
+void ct_load_groups_find(struct ct_fn *fn, struct ct_check_point *points, uint32_t n);
+/* The offset from the register, and the line in the PTX text, of a load that has a number in the group. */
+ct_value ct_load_group_offset(struct ct_cursor *at, const struct ct_load_group *group, ct_value number);
+ct_value ct_load_group_line(struct ct_cursor *at, const struct ct_load_group *group, ct_value number);
+
 /* races.c: whether the accesses to shared memory can be examined, and the examination. entry: code that is executed once, before all of them. */
 bool ct_races_are_possible(const struct ct_fn *fn);
 void ct_races_examine(struct ct_check *check, struct ct_cursor *entry);
@@ -131,6 +153,9 @@ struct ct_incident {
     ct_value address; /* 32 or 64 bits */
     ct_value fault;   /* 32 bits, enum ptx2spv_check_fault */
     ct_value other;   /* 32 bits, or none */
+    /* For a load of a group, else none. `where` is then that of any of them. */
+    const struct ct_load_group *group;
+    ct_value number;
 };
 /* Counts it, and describes it if it is the first one. */
 void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_incident *incident);

@@ -191,8 +191,16 @@ static void note_read(struct ct_cursor *at, const struct races *races, const str
     ct_cursor_enter(at, next);
 }
 
-static void report(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, ct_value address, ct_value mark)
+/* The access that is examined: that of a point, or one of its group. */
+struct access {
+    const struct ct_insn *insn;
+    const struct ct_load_group *group; /* or NULL */
+    ct_value number;                   /* in the group */
+};
+
+static void report(struct races *races, struct ct_cursor *at, const struct access *access, ct_value address, ct_value mark)
 {
+    const struct ct_insn *insn = access->insn;
     const bool writes = insn->op == CT_OP_STORE;
 
     ct_check_report(races->check, at,
@@ -203,14 +211,17 @@ static void report(struct races *races, struct ct_cursor *at, const struct ct_in
                         .address = address,
                         .fault = ct_const32(at, PTX2SPV_CHECK_RACE),
                         .other = thread_of(at, mark),
+                        .group = access->group,
+                        .number = access->number,
                     });
 }
 
 /* Reports this access if it conflicts with the last ones. Most of those are of earlier epochs, so their epochs are compared first. The cursor is left
  * behind the test. */
-static void find_conflict(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, ct_value address, const struct marks *own,
+static void find_conflict(struct races *races, struct ct_cursor *at, const struct access *access, ct_value address, const struct marks *own,
                           const ct_value words[SHADOW_WORDS])
 {
+    const struct ct_insn *insn = access->insn;
     const bool writes = insn->op == CT_OP_STORE;
     struct ct_block *test = ct_block_create(at->fn), *race = ct_block_create(at->fn), *next = ct_block_create(at->fn);
     ct_value in_epoch = is_in_epoch(at, races, words[WRITE_EPOCH]), after_write, found;
@@ -227,13 +238,13 @@ static void find_conflict(struct races *races, struct ct_cursor *at, const struc
     }
     ct_cursor_branch(at, found, race, next);
     ct_cursor_enter(at, race);
-    report(races, at, insn, address, ct_select(at, after_write, words[WRITE_MARK], words[READ_MARK]));
+    report(races, at, access, address, ct_select(at, after_write, words[WRITE_MARK], words[READ_MARK]));
     ct_cursor_jump(at, next);
     ct_cursor_enter(at, next);
 }
 
 /* Examines the access to a word, and continues behind it. */
-static void examine_word(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, ct_value address, uint32_t bytes)
+static void examine_word(struct races *races, struct ct_cursor *at, const struct access *access, ct_value address, uint32_t bytes)
 {
     const ct_value word = ct_and_imm(at, address, ~UINT32_C(3));
     const ct_value shadow = ct_add(at, races->registers.shadow, ct_shl_imm(at, word, SHADOW_SHIFT));
@@ -245,29 +256,57 @@ static void examine_word(struct races *races, struct ct_cursor *at, const struct
     ct_value words[SHADOW_WORDS];
 
     load_shadow(at, shadow, words);
-    if (insn->op == CT_OP_STORE)
+    if (access->insn->op == CT_OP_STORE)
         store_shadow(at, shadow, WRITE_EPOCH, races->registers.epoch, own_mark);
     else
         note_read(at, races, &own, shadow, words[READ_EPOCH], words[READ_MARK]);
-    find_conflict(races, at, insn, address, &own, words);
+    find_conflict(races, at, access, address, &own, words);
 }
 
 /* An access outside of the program's memory, or a misaligned one, is left to `check`. */
-static void examine(struct races *races, struct ct_insn *insn)
+static void examine_access(struct races *races, struct ct_cursor *at, const struct access *access, ct_value offset)
 {
-    struct ct_fn *fn = races->check->fn;
-    const uint32_t bytes = ct_check_access_bytes(insn);
-    struct ct_cursor at = {.fn = fn, .block = insn->block, .before = insn, .where = insn->where};
-    const ct_value address = ct_add_imm(&at, insn->operands[0], (uint32_t)insn->offset);
-    const ct_value aligned = ct_equals(&at, ct_and_imm(&at, address, bytes - 1), 0);
-    const ct_value is_inside = ct_and(&at, aligned, ct_check_is_within(&at, CT_SPACE_SHARED, address, bytes));
-    struct ct_block *inside = ct_block_create(fn), *rest = ct_block_split(fn, insn->block, insn);
+    const uint32_t bytes = ct_check_access_bytes(access->insn);
+    const ct_value address = ct_add(at, access->insn->operands[0], offset);
+    const ct_value aligned = ct_equals(at, ct_and_imm(at, address, bytes - 1), 0);
+    const ct_value is_inside = ct_and(at, aligned, ct_check_is_within(at, CT_SPACE_SHARED, address, bytes));
+    struct ct_block *inside = ct_block_create(at->fn), *next = ct_block_create(at->fn);
 
-    at.before = NULL;
-    ct_cursor_branch(&at, is_inside, inside, rest);
-    ct_cursor_enter(&at, inside);
+    ct_cursor_branch(at, is_inside, inside, next);
+    ct_cursor_enter(at, inside);
     for (uint32_t i = 0; i < bytes; i += 4)
-        examine_word(races, &at, insn, i ? ct_add_imm(&at, address, i) : address, bytes);
+        examine_word(races, at, access, i ? ct_add_imm(at, address, i) : address, bytes);
+    ct_cursor_jump(at, next);
+    ct_cursor_enter(at, next);
+}
+
+/* insn: the first load of the group in the program, whose address is there already. */
+static void examine_group(struct races *races, struct ct_cursor *at, const struct ct_insn *insn, const struct ct_load_group *group)
+{
+    struct ct_block *body = ct_block_create(at->fn), *next = ct_block_create(at->fn);
+    const ct_value number = ct_value_create(at->fn, CT_W_32);
+    const struct access access = {.insn = insn, .group = group, .number = number};
+
+    ct_assign(at, number, ct_const32(at, 0));
+    ct_cursor_jump(at, body);
+    ct_cursor_enter(at, body);
+    examine_access(races, at, &access, ct_load_group_offset(at, group, number));
+    ct_assign(at, number, ct_add_imm(at, number, 1));
+    ct_cursor_branch(at, ct_icmp_imm(at, PTX_U32, PTX_LT, number, group->n), body, next);
+    ct_cursor_enter(at, next);
+}
+
+static void examine(struct races *races, const struct ct_check_point *point)
+{
+    struct ct_insn *insn = point->insn;
+    struct ct_fn *fn = races->check->fn;
+    struct ct_block *block = insn->block, *rest = ct_block_split(fn, block, insn);
+    struct ct_cursor at = {.fn = fn, .block = block, .where = insn->where};
+
+    if (point->group)
+        examine_group(races, &at, insn, point->group);
+    else
+        examine_access(races, &at, &(struct access){.insn = insn}, ct_const32(&at, (uint32_t)insn->offset));
     ct_cursor_jump(&at, rest);
 }
 
@@ -289,18 +328,19 @@ void ct_races_examine(struct ct_check *check, struct ct_cursor *entry)
 {
     struct ct_fn *fn = check->fn;
     struct races races = {.check = check};
-    CT_VEC(struct ct_insn *) points = {0};
+    CT_VEC(struct ct_check_point) points = {0};
 
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (is_shared_access(insn) || ct_check_orders_threads(insn)) {
-                *CT_PUSH(&fn->compilation->scratch, &points) = insn;
+                *CT_PUSH(&fn->compilation->scratch, &points) = (struct ct_check_point){insn, NULL};
                 races.within_warps |= is_volatile(insn);
             }
+    ct_load_groups_find(fn, points.v, points.n);
     begin(&races, entry);
     for (uint32_t i = points.n; i-- > 0;)
-        if (ct_check_orders_threads(points.v[i]))
-            count(&races, points.v[i]);
-        else
-            examine(&races, points.v[i]);
+        if (points.v[i].insn && ct_check_orders_threads(points.v[i].insn))
+            count(&races, points.v[i].insn);
+        else if (points.v[i].insn)
+            examine(&races, &points.v[i]);
 }

@@ -19,12 +19,23 @@ static void store(struct ct_cursor *at, ct_value address, size_t offset, ct_valu
     access_site(at, CT_OP_STORE, address, offset, ct_width_at(at, value))->operands[1] = value;
 }
 
-/* Counts the fault. Returns the address to which this thread writes its description: the site, if it is the first one there, else site 0. */
-static ct_value place_of(struct ct_check *check, struct ct_cursor *at, ct_value sites, ct_value fault)
+/* The number of the incident's site. */
+static ct_value site_number(struct ct_check *check, struct ct_cursor *at, const struct ct_incident *incident)
 {
-    const uint64_t first = check->fn->check_sites - (uint64_t)PTX2SPV_CHECK_OUTSIDE;
-    const ct_value offset = ct_bits2(at, CT_OP_MUL, ct_zext64(at, fault), ct_const64(at, sizeof(struct ptx2spv_check_site)));
-    const ct_value site = ct_add(at, sites, ct_add_imm(at, offset, first * sizeof(struct ptx2spv_check_site)));
+    const uint32_t first = check->fn->check_sites - PTX2SPV_CHECK_OUTSIDE;
+    const ct_value number = ct_add_imm(at, incident->fault, first);
+
+    check->fn->check_sites += PTX2SPV_CHECK_FAULTS * (incident->group ? incident->group->n : 1);
+    if (!incident->group)
+        return number;
+    return ct_add(at, number, ct_op2(at, CT_OP_MUL, PTX_U32, incident->number, ct_const32(at, PTX2SPV_CHECK_FAULTS)));
+}
+
+/* Counts the fault. Returns the address to which this thread writes its description: the site, if it is the first one there, else site 0. */
+static ct_value place_of(struct ct_cursor *at, ct_value sites, ct_value number)
+{
+    const ct_value offset = ct_bits2(at, CT_OP_MUL, ct_zext64(at, number), ct_const64(at, sizeof(struct ptx2spv_check_site)));
+    const ct_value site = ct_add(at, sites, offset);
     const ct_value one = ct_const32(at, 1);
     struct ct_insn *count = access_site(at, CT_OP_ATOM, site, offsetof(struct ptx2spv_check_site, count), CT_W_32);
 
@@ -57,12 +68,12 @@ void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct 
 {
     const ct_value control = ct_check_control(check);
     const ct_value sites = ct_check_load(at, control, offsetof(struct ptx2spv_check, sites), CT_W_64);
-    ct_value place;
+    const ct_value place = place_of(at, sites, site_number(check, at, incident));
+    const ct_value line =
+        incident->group ? ct_load_group_line(at, incident->group, incident->number) : ct_const32(at, incident->where.line);
 
-    place = place_of(check, at, sites, incident->fault);
-    check->fn->check_sites += PTX2SPV_CHECK_FAULTS;
     store(at, place, offsetof(struct ptx2spv_check_site, address), ct_zext64(at, incident->address));
-    store(at, place, offsetof(struct ptx2spv_check_site, line), ct_const32(at, incident->where.line));
+    store(at, place, offsetof(struct ptx2spv_check_site, line), line);
     store(at, place, offsetof(struct ptx2spv_check_site, access), ct_const32(at, incident->access));
     store(at, place, offsetof(struct ptx2spv_check_site, launch),
           ct_check_load(at, control, offsetof(struct ptx2spv_check, launch), CT_W_32));
