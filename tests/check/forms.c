@@ -118,7 +118,7 @@ static struct access make(const char *fault, bool is_good)
         write_first(access.buffer, in_order);
     if (is_good)
         return access;
-    if (!strcmp(fault, "behind"))
+    if (!strncmp(fault, "behind", 6))
         access.offset = WORDS * sizeof(unsigned);
     else if (!strcmp(fault, "before"))
         access.offset = -16;

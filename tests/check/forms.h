@@ -40,6 +40,8 @@
     FORM(shared_u64, "shared", "read", 8, 1, 0, "ld.shared.u64 %l, [%z];")                                                                 \
     FORM(shared_v2, "shared", "read", 8, 1, 0, "ld.shared.v2.u32 {%v0, %v1}, [%z];")                                                       \
     FORM(shared_v4, "shared", "read", 16, 1, 0, "ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%z];")                                            \
+    FORM(shared_group, "shared", "read", 4, 1, 0,                                                                                          \
+         "ld.shared.u32 %v1, [%z+-4];\nld.shared.u32 %v2, [%z+-12];\nld.shared.u32 %v3, [%z+-8];\nld.shared.u32 %v0, [%z];")               \
     FORM(shared_s8, "shared", "read", 1, 1, 0, "ld.shared.s8 %v0, [%z];")                                                                  \
     FORM(shared_volatile, "shared", "read", 4, 1, 0, "ld.volatile.shared.u32 %v0, [%z];")                                                  \
     FORM(shared_atomic, "shared", "atomic operation", 4, 1, 0, "atom.shared.add.u32 %v0, [%z], 0;")
@@ -56,6 +58,7 @@ enum { LEFT_OUT = 77 }; /* the program's exit status: the device has no such mem
     FAULT(read_only, "read-only", "", 0, 1, 0)                                                                                             \
     FAULT(unwritten, "unwritten", "--initcheck", 1, 0, 0)                                                                                  \
     FAULT(unwritten_in_order, "unwritten", "--initcheck", 1, 0, 0)                                                                         \
-    FAULT(unwritten_shared, "unwritten", "--initcheck", 0, 0, 1)
+    FAULT(unwritten_shared, "unwritten", "--initcheck", 0, 0, 1)                                                                           \
+    FAULT(behind_shared, "out-of-bounds", "", 0, 0, 1)
 
 #endif

@@ -81,6 +81,7 @@
     LOADS_RACE(loads_of_three_loops, "st.shared.u32 [%s+52], 9;",                                                                          \
                LOADS4(0, 4, 16, 20) LOADS4(32, 36, 48, 128) LOAD(52) HERE LOADS4(132, 144, 148, 160) LOAD(164) LOAD(176) LOAD(180) "\n")   \
     LOADS_RACE(loads_with_a_rest, "st.shared.u32 [%s+68], 9;", LOADS4(0, 4, 8, 12) LOAD(64) "\n" LOAD(68) HERE)                            \
+    LOADS_RACE(loads_behind_a_rest, "st.shared.u32 [%s+12], 9;", LOADS4(64, 68, 72, 76) LOAD(8) "\n" LOAD(12) HERE)                        \
     LOADS_RACE(loads_without_a_loop, "st.shared.u32 [%s+68], 9;", LOADS4(0, 4, 12, 28) LOAD(64) "\n" LOAD(68) HERE)                        \
     LOADS_RACE(loads_twice, "st.shared.u32 [%s+12], 9;", LOADS4(0, 4, 8, 4) LOAD(12) HERE)                                                 \
     LOADS_RACE(loads_of_bytes, "st.shared.u8 [%s+5], 9;",                                                                                  \

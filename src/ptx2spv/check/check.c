@@ -64,8 +64,7 @@ static ct_value address_of(struct ct_cursor *at, const struct ct_insn *insn)
     return insn->offset ? ct_add_imm(at, base, ct_width_at(at, base) == CT_W_32 ? (uint32_t)insn->offset : (uint64_t)insn->offset) : base;
 }
 
-/* Which rule the access breaks. The first rule that applies is the one about its place. */
-static ct_value fault_of(struct ct_cursor *at, const struct ct_access *access, ct_value inside)
+ct_value ct_check_fault_of(struct ct_cursor *at, const struct ct_access *access, ct_value inside)
 {
     const ct_value outside = ct_const32(at, PTX2SPV_CHECK_OUTSIDE), write = ct_const32(at, PTX2SPV_CHECK_WRITE);
     ct_value fault = inside.i ? ct_select(at, inside, write, outside) : outside;
@@ -106,13 +105,14 @@ static struct ct_shadows make_slow_path(struct ct_check *check, struct ct_cursor
         ct_ssa_branch(at, found.allowed, then, refused);
         at->block = refused;
     }
-    ct_check_report(check, at,
-                    &(struct ct_incident){
-                        .where = access->insn->where,
-                        .access = ct_check_describe(access),
-                        .address = access->address,
-                        .fault = fault_of(at, access, found.inside),
-                    });
+    if (!access->is_reported)
+        ct_check_report(check, at,
+                        &(struct ct_incident){
+                            .where = access->insn->where,
+                            .access = ct_check_describe(access),
+                            .address = access->address,
+                            .fault = ct_check_fault_of(at, access, found.inside),
+                        });
     ct_ssa_jump(fn, at->block, join);
     return found.shadows;
 }
@@ -193,7 +193,7 @@ static uint8_t *uses_of(const struct ct_check *check, const struct ct_insn *insn
     return uses;
 }
 
-static void examine(struct ct_check *check, struct ct_insn *insn)
+static void examine(struct ct_check *check, struct ct_insn *insn, bool is_reported)
 {
     static void (*const use_shadow[])(struct ct_check *check, const struct ct_access *access, ct_value shadow) = {
         [CT_SHADOW_WRITTEN] = ct_check_written,
@@ -201,7 +201,8 @@ static void examine(struct ct_check *check, struct ct_insn *insn)
         [CT_SHADOW_LAUNCHES] = ct_check_launches,
     };
     struct ct_cursor at = {.fn = check->fn, .block = insn->block, .before = insn, .where = insn->where};
-    struct ct_access access = {.insn = insn, .bytes = ct_check_access_bytes(insn), .writes = insn->op != CT_OP_LOAD};
+    struct ct_access access = {
+        .insn = insn, .bytes = ct_check_access_bytes(insn), .writes = insn->op != CT_OP_LOAD, .is_reported = is_reported};
     struct ct_shadows shadows = {0};
     struct ct_verdict fast;
 
@@ -252,6 +253,7 @@ enum ct_pass_result ct_pass_check(struct ct_fn *fn)
 {
     struct ct_check check = {.fn = fn};
     CT_VEC(struct ct_insn *) accesses = {0};
+    const bool *reported;
 
     if (!fn->compilation->options.check || fn->kernel)
         return CT_PASS_UNCHANGED;
@@ -262,11 +264,12 @@ enum ct_pass_result ct_pass_check(struct ct_fn *fn)
         ct_blocks_begin(&check);
     if (fn->checks_launches)
         ct_launches_begin(&check);
+    reported = ct_check_report_groups(&check);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (is_access(insn))
                 *CT_PUSH(&fn->compilation->scratch, &accesses) = insn;
     for (uint32_t i = accesses.n; i-- > 0;) /* backwards, so that splitting a block moves few instructions */
-        examine(&check, accesses.v[i]);
+        examine(&check, accesses.v[i], accesses.v[i]->n_results && reported[accesses.v[i]->results[0].i]);
     return CT_PASS_CHANGED;
 }

@@ -2,7 +2,7 @@
 /* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
 #ifndef PTX2SPV_CHECK_H
 #define PTX2SPV_CHECK_H
-/* Parts: barriers.c, blocks.c, bounds.c, launches.c, load_groups.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, turns.c, written.c. */
+/* Parts: barriers.c, blocks.c, bounds.c, group_reports.c, launches.c, load_groups.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, turns.c, written.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -58,7 +58,8 @@ struct ct_access {
     ct_value address; /* with insn->offset: 64 bits, in SHARED and LOCAL 32 bits */
     struct ct_root root;
     bool writes;
-    uint8_t *uses; /* enum ct_check_use of its results */
+    bool is_reported; /* by group_reports.c, if it is not allowed */
+    uint8_t *uses;    /* enum ct_check_use of its results */
 };
 /* Whether there is one range for all accesses of a thread to that space, so that the cheap test is the only one. */
 static inline bool ct_check_is_window(const struct ct_insn *access)
@@ -112,6 +113,9 @@ void ct_check_written(struct ct_check *check, const struct ct_access *access, ct
 /* An access of the same form as the program's, to a place of the same alignment (at most 16 bytes) in shared or other memory. */
 struct ct_insn *ct_check_access_like(struct ct_cursor *at, enum ct_op op, const struct ct_access *access, ct_value place);
 uint32_t ct_check_describe(const struct ct_access *access); /* PTX2SPV_CHECK_ACCESS */
+/* Which rule an access breaks that is not allowed: the first one that applies, of which that about its place comes last. inside: that it is in some memory, or
+ * none: it is not. */
+ct_value ct_check_fault_of(struct ct_cursor *at, const struct ct_access *access, ct_value inside);
 
 /* shared_shadow.c: whether the program may write to shared memory without an access that is examined. */
 bool ct_check_shared_is_unseen(const struct ct_fn *fn);
@@ -119,7 +123,7 @@ bool ct_check_shared_is_unseen(const struct ct_fn *fn);
 /* load_groups.c */
 enum { CT_LOAD_GROUP_LEVELS = 3 };
 struct ct_load_group {
-    struct ct_insn *const *loads; /* by offset */
+    struct ct_insn *const *loads; /* by ascending or descending offset */
     uint32_t n, n_levels;
     struct ct_load_level {
         uint32_t period; /* so many loads further on, the offset grows by `step` more than by those of the levels before */
@@ -136,6 +140,8 @@ void ct_load_groups_find(struct ct_fn *fn, struct ct_check_point *points, uint32
 /* The offset from the register, and the line in the PTX text, of a load that has a number in the group. */
 ct_value ct_load_group_offset(struct ct_cursor *at, const struct ct_load_group *group, ct_value number);
 ct_value ct_load_group_line(struct ct_cursor *at, const struct ct_load_group *group, ct_value number);
+/* group_reports.c: which loads need no reports of their own, by their first results. */
+const bool *ct_check_report_groups(struct ct_check *check);
 
 /* races.c: whether the accesses to shared memory can be examined, and the examination. entry: code that is executed once, before all of them. */
 bool ct_races_are_possible(const struct ct_fn *fn);

@@ -54,6 +54,7 @@ static bool find_levels(struct ct_load_group *group)
 {
     int64_t inner = 0; /* how far the inner loop gets */
 
+    group->n_levels = 0;
     for (uint32_t period = 1; period < group->n && group->n_levels < CT_LOAD_GROUP_LEVELS;) {
         const int64_t stride = group->loads[period]->offset - group->loads[0]->offset;
         uint32_t count = 2;
@@ -70,6 +71,17 @@ static bool find_levels(struct ct_load_group *group)
     return true;
 }
 
+/* So that a loop whose first round is not whole has a last round instead that is not. */
+static void reverse(struct ct_insn **loads, uint32_t n)
+{
+    for (uint32_t i = 0; i < n / 2; i++) {
+        struct ct_insn *other = loads[n - 1 - i];
+
+        loads[n - 1 - i] = loads[i];
+        loads[i] = other;
+    }
+}
+
 /* Makes a group of candidates, which takes the place of the first of its loads. */
 static void group(struct ct_arena *scratch, const struct candidate *members, uint32_t n)
 {
@@ -84,8 +96,11 @@ static void group(struct ct_arena *scratch, const struct candidate *members, uin
             first = members[i].point;
     }
     *made = (struct ct_load_group){.loads = loads, .n = n};
-    if (!find_levels(made))
-        return;
+    if (!find_levels(made)) {
+        reverse(loads, n);
+        if (!find_levels(made))
+            return;
+    }
     insn = first->insn;
     for (uint32_t i = 0; i < n; i++)
         members[i].point->insn = NULL;

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reports of the loads of shared memory that form groups (load_groups.c), in SSA form. Before the first of them:
+ *
+ *     if (base is not aligned, or the lowest or the highest byte of the group is not in shared memory)
+ *         for (i = 0 ... n - 1)
+ *             report load i, if it is not allowed
+ *
+ * So these loads, of which unrolled loops have hundreds, need no code for reports of their own in check.c. */
+#include "check.h"
+
+#include "ptx2spv/passes/simplify.h"
+
+static struct ct_access access_at(const struct ct_insn *load, ct_value address)
+{
+    return (struct ct_access){.insn = (struct ct_insn *)load, .bytes = ct_check_access_bytes(load), .address = address};
+}
+
+static ct_value is_allowed(struct ct_cursor *at, const struct ct_access *access, uint32_t bytes)
+{
+    const ct_value within = ct_check_is_within(at, CT_SPACE_SHARED, access->address, bytes);
+
+    return access->bytes > 1 ? ct_and(at, within, ct_check_is_aligned(at, access)) : within;
+}
+
+/* Reports the loads that are not allowed, and goes on to `next`. */
+static void report_each(struct ct_check *check, struct ct_cursor *at, const struct ct_insn *insn, const struct ct_load_group *group,
+                        struct ct_block *next)
+{
+    struct ct_fn *fn = at->fn;
+    struct ct_block *head = ct_block_create(fn), *refused = ct_block_create(fn), *end = ct_block_create(fn);
+    const ct_value zero = ct_const32(at, 0);
+    struct ct_access access;
+    ct_value number, following;
+
+    ct_ssa_jump(fn, at->block, head);
+    at->block = head;
+    number = ct_emit2(at, CT_OP_PHI, PTX_NONE, CT_W_32, zero, zero);
+    access = access_at(insn, ct_add(at, insn->operands[0], ct_load_group_offset(at, group, number)));
+    ct_ssa_branch(at, is_allowed(at, &access, access.bytes), end, refused);
+    at->block = refused;
+    ct_check_report(check, at,
+                    &(struct ct_incident){
+                        .where = insn->where,
+                        .access = ct_check_describe(&access),
+                        .address = access.address,
+                        .fault = ct_check_fault_of(at, &access, CT_NO_VALUE),
+                        .group = group,
+                        .number = number,
+                    });
+    ct_ssa_jump(fn, at->block, end);
+    at->block = end;
+    following = ct_add_imm(at, number, 1);
+    fn->values.v[number.i].def->operands[1] = following;
+    ct_ssa_branch(at, ct_icmp_imm(at, PTX_U32, PTX_LT, following, group->n), head, next);
+}
+
+/* insn: the first load of the group in the block. */
+static void examine(struct ct_check *check, struct ct_insn *insn, const struct ct_load_group *group, bool *reported)
+{
+    struct ct_fn *fn = check->fn;
+    const int64_t first = group->loads[0]->offset, last = group->loads[group->n - 1]->offset;
+    const int64_t lowest = first < last ? first : last, extent = first < last ? last - first : first - last;
+    struct ct_block *block = insn->block, *slow = ct_block_create(fn), *rest = ct_block_split(fn, block, insn);
+    struct ct_cursor at = {.fn = fn, .block = block, .where = insn->where};
+    const struct ct_access access = access_at(insn, ct_add_imm(&at, insn->operands[0], (uint32_t)lowest));
+
+    ct_ssa_branch(&at, is_allowed(&at, &access, (uint32_t)extent + access.bytes), rest, slow);
+    at.block = slow;
+    report_each(check, &at, insn, group, rest);
+    for (uint32_t i = 0; i < group->n; i++)
+        reported[group->loads[i]->results[0].i] = true;
+}
+
+/* Of an address that is known at compile time nothing needs to be examined. */
+static bool may_be_grouped(const struct ct_fn *fn, const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_LOAD && insn->space == CT_SPACE_SHARED && insn->is_checked && !insn->is_device &&
+           !ct_constant_or_null(fn, insn->operands[0]);
+}
+
+static bool are_aligned_alike(const struct ct_load_group *group)
+{
+    for (uint32_t i = 1; i < group->n; i++)
+        if ((group->loads[i]->offset - group->loads[0]->offset) % ct_check_access_bytes(group->loads[0]))
+            return false;
+    return true;
+}
+
+const bool *ct_check_report_groups(struct ct_check *check)
+{
+    struct ct_fn *fn = check->fn;
+    bool *reported = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->values.n);
+    CT_VEC(struct ct_check_point) points = {0};
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (may_be_grouped(fn, insn))
+                *CT_PUSH(&fn->compilation->scratch, &points) = (struct ct_check_point){insn, NULL};
+    ct_load_groups_find(fn, points.v, fn->clusters ? 0 : points.n);
+    for (uint32_t i = points.n; i-- > 0;)
+        if (points.v[i].group && are_aligned_alike(points.v[i].group))
+            examine(check, points.v[i].insn, points.v[i].group, reported);
+    return reported;
+}
