@@ -16,7 +16,7 @@
 #define MARK "// HERE"
 
 /* The address %a in all ways: %a from the parameter; %g generic, perhaps in shared memory; %w by a loop; %d from memory. Results go to another buffer. */
-#define FORM(name, space, operation, bytes, reads, writes, code)                                                                           \
+#define FORM(name, space, operation, bytes, classes, code)                                                                                 \
     ".visible .entry " #name "(.param .u64 buffer, .param .s32 offset, .param .u64 results)\n{\n"                                          \
     ".reg .pred %q; .reg .b32 %t, %b, %i, %n, %v<4>; .reg .b64 %a, %g, %w, %d, %o, %s, %r, %l;\n"                                          \
     "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nsetp.ne.u32 %q, %t, 3;\n@%q ret;\nsetp.ne.u32 %q, %b, 1;\n@%q ret;\n"                     \
@@ -32,7 +32,7 @@
 static const char ptx[] = ".version 7.4\n.target sm_70\n.address_size 64\n.extern .shared .align 4 .b32 room[];\n" READ_FORMS WRITE_FORMS
 #undef FORM
 /* Each of the 64 threads writes a part of its word, or nothing: the first 32 words are written. */
-#define FORM(name, space, operation, bytes, reads, writes, code)                                                                           \
+#define FORM(name, space, operation, bytes, classes, code)                                                                                 \
     ".visible .entry " #name "(.param .u64 buffer, .param .s32 offset, .param .u64 results)\n{\n"                                          \
     ".reg .pred %q; .reg .b32 %t, %b, %i, %z, %v<4>; .reg .b64 %r, %l;\n"                                                                  \
     "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nmov.u32 %z, room;\nmad.lo.u32 %i, %t, 4, %z;\nsetp.ge.u32 %q, %t, 32;\n"                  \
@@ -41,15 +41,28 @@ static const char ptx[] = ".version 7.4\n.target sm_70\n.address_size 64\n.exter
     "mov.u32 %v0, 7;\nmov.u32 %v1, 7;\nmov.u32 %v2, 7;\nmov.u32 %v3, 7;\nmov.u64 %l, 7;\n" code " " MARK "\n"                              \
     "add.u32 %v0, %v0, %v1;\nadd.u32 %v2, %v2, %v3;\nadd.u32 %v0, %v0, %v2;\ncvt.u32.u64 %v1, %l;\nadd.u32 %v0, %v0, %v1;\n"               \
     "st.global.u32 [%r], %v0;\nst.global.u32 [%r+4], 7;\nret;\n}\n"
-    SHARED_FORMS;
+    SHARED_FORMS SHARED_WRITE_FORMS
+#undef FORM
+#define FORM(name, space, operation, bytes, classes, code) WINDOW_FORM(name, ".local .align 16 .b32 table[64];\n", code)
+#define WINDOW_FORM(name, table, code)                                                                                                     \
+    ".visible .entry " #name "(.param .u64 buffer, .param .s32 offset, .param .u64 results)\n{\n" table                                    \
+    ".reg .pred %q; .reg .b32 %t, %b, %i, %v<4>; .reg .b64 %a, %o, %r, %l;\n"                                                              \
+    "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nsetp.ne.u32 %q, %t, 3;\n@%q ret;\nsetp.ne.u32 %q, %b, 1;\n@%q ret;\n"                     \
+    "ld.param.s32 %i, [offset];\nld.param.u64 %r, [results];\ncvt.s64.s32 %o, %i;\nmov.u64 %a, table;\nadd.u64 %a, %a, %o;\n"              \
+    "mov.u32 %v0, 7;\nmov.u32 %v1, 7;\nmov.u32 %v2, 7;\nmov.u32 %v3, 7;\nmov.u64 %l, 7;\n" code " " MARK "\n"                              \
+    "add.u32 %v0, %v0, %v1;\nadd.u32 %v2, %v2, %v3;\nadd.u32 %v0, %v0, %v2;\ncvt.u32.u64 %v1, %l;\nadd.u32 %v0, %v0, %v1;\n"               \
+    "st.global.u32 [%r], %v0;\nst.global.u32 [%r+4], 7;\nret;\n}\n"
+    LOCAL_FORMS
+#undef FORM
+                          ".const .align 16 .b32 table[64];\n"
+#define FORM(name, space, operation, bytes, classes, code) WINDOW_FORM(name, "", code)
+    CONSTANT_FORMS;
 #undef FORM
 
 static int print_lines(void)
 {
-#define FORM(name, space, operation, bytes, reads, writes, code) printf("%s %u\n", #name, marked_line(ptx, #name, MARK));
-    READ_FORMS
-    WRITE_FORMS
-    SHARED_FORMS
+#define FORM(name, space, operation, bytes, classes, code) printf("%s %u\n", #name, marked_line(ptx, #name, MARK));
+    ALL_FORMS
 #undef FORM
     return 0;
 }
@@ -122,7 +135,7 @@ static struct access make(const char *fault, bool is_good)
         access.offset = WORDS * sizeof(unsigned);
     else if (!strcmp(fault, "before"))
         access.offset = -16;
-    else if (!strcmp(fault, "misaligned"))
+    else if (!strncmp(fault, "misaligned", 10))
         access.offset = 17;
     else if (!strncmp(fault, "unwritten", 9))
         access.offset = WRITTEN * sizeof(unsigned);

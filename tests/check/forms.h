@@ -4,61 +4,108 @@
 #ifndef CUTTLE_TESTS_FORMS_H
 #define CUTTLE_TESTS_FORMS_H
 
-/* FORM(name, space, operation, bytes, reads, writes, code): the address is in %a, the result, or what is written, in %v0 */
+/* What a form accesses, and how. */
+enum { READ = 1, WRITE = 2, SHARED_READ = 4, SHARED_GROUP = 8, SHARED_WRITE = 16, LOCAL = 32, CONSTANT = 64 };
+
+/* FORM(name, space, operation, bytes, classes, code): the address is in %a, the result, or what is written, in %v0 */
 #define READ_FORMS                                                                                                                         \
-    FORM(load_u32, "global", "read", 4, 1, 0, "ld.global.u32 %v0, [%a];")                                                                  \
-    FORM(load_u16, "global", "read", 2, 1, 0, "ld.global.u16 %v0, [%a];")                                                                  \
-    FORM(load_f32, "global", "read", 4, 1, 0, "ld.global.f32 %v0, [%a];")                                                                  \
-    FORM(load_u64, "global", "read", 8, 1, 0, "ld.global.u64 %l, [%a];")                                                                   \
-    FORM(load_v2, "global", "read", 8, 1, 0, "ld.global.v2.u32 {%v0, %v1}, [%a];")                                                         \
-    FORM(load_v4, "global", "read", 16, 1, 0, "ld.global.v4.u32 {%v0, %v1, %v2, %v3}, [%a];")                                              \
-    FORM(load_texture_path, "global", "read", 4, 1, 0, "ld.global.nc.u32 %v0, [%a];")                                                      \
-    FORM(load_volatile, "global", "read", 4, 1, 0, "ld.volatile.global.u32 %v0, [%a];")                                                    \
-    FORM(load_generic, "generic", "read", 4, 1, 0, "ld.u32 %v0, [%g];")                                                                    \
-    FORM(load_walk, "global", "read", 4, 1, 0, "ld.global.u32 %v0, [%w];")                                                                 \
-    FORM(load_indirect, "global", "read", 4, 1, 0, "ld.global.u32 %v0, [%d];")                                                             \
-    FORM(load_atomic, "global", "atomic operation", 4, 1, 1, "atom.global.add.u32 %v0, [%a], 0;")
+    FORM(load_u32, "global", "read", 4, READ, "ld.global.u32 %v0, [%a];")                                                                  \
+    FORM(load_u16, "global", "read", 2, READ, "ld.global.u16 %v0, [%a];")                                                                  \
+    FORM(load_f32, "global", "read", 4, READ, "ld.global.f32 %v0, [%a];")                                                                  \
+    FORM(load_u64, "global", "read", 8, READ, "ld.global.u64 %l, [%a];")                                                                   \
+    FORM(load_v2, "global", "read", 8, READ, "ld.global.v2.u32 {%v0, %v1}, [%a];")                                                         \
+    FORM(load_v4, "global", "read", 16, READ, "ld.global.v4.u32 {%v0, %v1, %v2, %v3}, [%a];")                                              \
+    FORM(load_texture_path, "global", "read", 4, READ, "ld.global.nc.u32 %v0, [%a];")                                                      \
+    FORM(load_volatile, "global", "read", 4, READ, "ld.volatile.global.u32 %v0, [%a];")                                                    \
+    FORM(load_generic, "generic", "read", 4, READ, "ld.u32 %v0, [%g];")                                                                    \
+    FORM(load_walk, "global", "read", 4, READ, "ld.global.u32 %v0, [%w];")                                                                 \
+    FORM(load_indirect, "global", "read", 4, READ, "ld.global.u32 %v0, [%d];")                                                             \
+    FORM(load_atomic, "global", "atomic operation", 4, READ | WRITE, "atom.global.add.u32 %v0, [%a], 0;")
 #define WRITE_FORMS                                                                                                                        \
-    FORM(store_u32, "global", "write", 4, 0, 1, "st.global.u32 [%a], %v0;")                                                                \
-    FORM(store_u16, "global", "write", 2, 0, 1, "st.global.u16 [%a], %v0;")                                                                \
-    FORM(store_f32, "global", "write", 4, 0, 1, "st.global.f32 [%a], %v0;")                                                                \
-    FORM(store_u64, "global", "write", 8, 0, 1, "st.global.u64 [%a], %l;")                                                                 \
-    FORM(store_v2, "global", "write", 8, 0, 1, "st.global.v2.u32 [%a], {%v0, %v1};")                                                       \
-    FORM(store_v4, "global", "write", 16, 0, 1, "st.global.v4.u32 [%a], {%v0, %v1, %v2, %v3};")                                            \
-    FORM(store_volatile, "global", "write", 4, 0, 1, "st.volatile.global.u32 [%a], %v0;")                                                  \
-    FORM(store_generic, "generic", "write", 4, 0, 1, "st.u32 [%g], %v0;")                                                                  \
-    FORM(store_walk, "global", "write", 4, 0, 1, "st.global.u32 [%w], %v0;")                                                               \
-    FORM(store_indirect, "global", "write", 4, 0, 1, "st.global.u32 [%d], %v0;")                                                           \
-    FORM(store_reduction, "global", "atomic operation", 4, 0, 1, "red.global.max.u32 [%a], %v0;")
+    FORM(store_u32, "global", "write", 4, WRITE, "st.global.u32 [%a], %v0;")                                                               \
+    FORM(store_u16, "global", "write", 2, WRITE, "st.global.u16 [%a], %v0;")                                                               \
+    FORM(store_f32, "global", "write", 4, WRITE, "st.global.f32 [%a], %v0;")                                                               \
+    FORM(store_u64, "global", "write", 8, WRITE, "st.global.u64 [%a], %l;")                                                                \
+    FORM(store_v2, "global", "write", 8, WRITE, "st.global.v2.u32 [%a], {%v0, %v1};")                                                      \
+    FORM(store_v4, "global", "write", 16, WRITE, "st.global.v4.u32 [%a], {%v0, %v1, %v2, %v3};")                                           \
+    FORM(store_volatile, "global", "write", 4, WRITE, "st.volatile.global.u32 [%a], %v0;")                                                 \
+    FORM(store_generic, "generic", "write", 4, WRITE, "st.u32 [%g], %v0;")                                                                 \
+    FORM(store_walk, "global", "write", 4, WRITE, "st.global.u32 [%w], %v0;")                                                              \
+    FORM(store_indirect, "global", "write", 4, WRITE, "st.global.u32 [%d], %v0;")                                                          \
+    FORM(store_reduction, "global", "atomic operation", 4, WRITE, "red.global.max.u32 [%a], %v0;")
 
 /* Reads of shared memory, of 64 words at %z, of which the first 32 were written; the offset is in %i. */
 #define SHARED_FORMS                                                                                                                       \
-    FORM(shared_u32, "shared", "read", 4, 1, 0, "ld.shared.u32 %v0, [%z];")                                                                \
-    FORM(shared_u16, "shared", "read", 2, 1, 0, "ld.shared.u16 %v0, [%z];")                                                                \
-    FORM(shared_u8, "shared", "read", 1, 1, 0, "ld.shared.u8 %v0, [%z];")                                                                  \
-    FORM(shared_f32, "shared", "read", 4, 1, 0, "ld.shared.f32 %v0, [%z];")                                                                \
-    FORM(shared_u64, "shared", "read", 8, 1, 0, "ld.shared.u64 %l, [%z];")                                                                 \
-    FORM(shared_v2, "shared", "read", 8, 1, 0, "ld.shared.v2.u32 {%v0, %v1}, [%z];")                                                       \
-    FORM(shared_v4, "shared", "read", 16, 1, 0, "ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%z];")                                            \
-    FORM(shared_group, "shared", "read", 4, 1, 0,                                                                                          \
+    FORM(shared_u32, "shared", "read", 4, SHARED_READ, "ld.shared.u32 %v0, [%z];")                                                         \
+    FORM(shared_u16, "shared", "read", 2, SHARED_READ, "ld.shared.u16 %v0, [%z];")                                                         \
+    FORM(shared_u8, "shared", "read", 1, SHARED_READ, "ld.shared.u8 %v0, [%z];")                                                           \
+    FORM(shared_f32, "shared", "read", 4, SHARED_READ, "ld.shared.f32 %v0, [%z];")                                                         \
+    FORM(shared_u64, "shared", "read", 8, SHARED_READ, "ld.shared.u64 %l, [%z];")                                                          \
+    FORM(shared_v2, "shared", "read", 8, SHARED_READ, "ld.shared.v2.u32 {%v0, %v1}, [%z];")                                                \
+    FORM(shared_v4, "shared", "read", 16, SHARED_READ, "ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%z];")                                     \
+    FORM(shared_group, "shared", "read", 4, SHARED_GROUP,                                                                                  \
          "ld.shared.u32 %v1, [%z+-4];\nld.shared.u32 %v2, [%z+-12];\nld.shared.u32 %v3, [%z+-8];\nld.shared.u32 %v0, [%z];")               \
-    FORM(shared_s8, "shared", "read", 1, 1, 0, "ld.shared.s8 %v0, [%z];")                                                                  \
-    FORM(shared_volatile, "shared", "read", 4, 1, 0, "ld.volatile.shared.u32 %v0, [%z];")                                                  \
-    FORM(shared_atomic, "shared", "atomic operation", 4, 1, 0, "atom.shared.add.u32 %v0, [%z], 0;")
+    FORM(shared_s8, "shared", "read", 1, SHARED_READ, "ld.shared.s8 %v0, [%z];")                                                           \
+    FORM(shared_volatile, "shared", "read", 4, SHARED_READ, "ld.volatile.shared.u32 %v0, [%z];")                                           \
+    FORM(shared_atomic, "shared", "atomic operation", 4, SHARED_READ, "atom.shared.add.u32 %v0, [%z], 0;")
 
-/* FAULT(name, kind, options, of_reads, of_writes, of_shared): what may be wrong with the access */
+#define SHARED_WRITE_FORMS                                                                                                                 \
+    FORM(shared_store_u32, "shared", "write", 4, SHARED_WRITE, "st.shared.u32 [%z], %v0;")                                                 \
+    FORM(shared_store_u16, "shared", "write", 2, SHARED_WRITE, "st.shared.u16 [%z], %v0;")                                                 \
+    FORM(shared_store_f32, "shared", "write", 4, SHARED_WRITE, "st.shared.f32 [%z], %v0;")                                                 \
+    FORM(shared_store_u64, "shared", "write", 8, SHARED_WRITE, "st.shared.u64 [%z], %l;")                                                  \
+    FORM(shared_store_v2, "shared", "write", 8, SHARED_WRITE, "st.shared.v2.u32 [%z], {%v0, %v1};")                                        \
+    FORM(shared_store_v4, "shared", "write", 16, SHARED_WRITE, "st.shared.v4.u32 [%z], {%v0, %v1, %v2, %v3};")                             \
+    FORM(shared_store_volatile, "shared", "write", 4, SHARED_WRITE, "st.volatile.shared.u32 [%z], %v0;")                                   \
+    FORM(shared_store_relaxed, "shared", "write", 4, SHARED_WRITE, "st.relaxed.cta.shared.u32 [%z], %v0;")                                 \
+    FORM(shared_exchange, "shared", "atomic operation", 4, SHARED_WRITE, "atom.shared.exch.b32 %v0, [%z], 1;")                             \
+    FORM(shared_reduction, "shared", "atomic operation", 4, SHARED_WRITE, "red.shared.max.u32 [%z], %v0;")
+
+/* 64 words of the thread's local memory, and of constant memory: at %a. */
+#define LOCAL_FORMS                                                                                                                        \
+    FORM(local_u32, "local", "read", 4, LOCAL, "ld.local.u32 %v0, [%a];")                                                                  \
+    FORM(local_u16, "local", "read", 2, LOCAL, "ld.local.u16 %v0, [%a];")                                                                  \
+    FORM(local_f32, "local", "read", 4, LOCAL, "ld.local.f32 %v0, [%a];")                                                                  \
+    FORM(local_u64, "local", "read", 8, LOCAL, "ld.local.u64 %l, [%a];")                                                                   \
+    FORM(local_v2, "local", "read", 8, LOCAL, "ld.local.v2.u32 {%v0, %v1}, [%a];")                                                         \
+    FORM(local_v4, "local", "read", 16, LOCAL, "ld.local.v4.u32 {%v0, %v1, %v2, %v3}, [%a];")                                              \
+    FORM(local_store_u32, "local", "write", 4, LOCAL, "st.local.u32 [%a], %v0;")                                                           \
+    FORM(local_store_u16, "local", "write", 2, LOCAL, "st.local.u16 [%a], %v0;")                                                           \
+    FORM(local_store_u64, "local", "write", 8, LOCAL, "st.local.u64 [%a], %l;")                                                            \
+    FORM(local_store_v2, "local", "write", 8, LOCAL, "st.local.v2.u32 [%a], {%v0, %v1};")                                                  \
+    FORM(local_store_v4, "local", "write", 16, LOCAL, "st.local.v4.u32 [%a], {%v0, %v1, %v2, %v3};")
+#define CONSTANT_FORMS                                                                                                                     \
+    FORM(constant_u32, "global", "read", 4, CONSTANT, "ld.const.u32 %v0, [%a];")                                                           \
+    FORM(constant_s32, "global", "read", 4, CONSTANT, "ld.const.s32 %v0, [%a];")                                                           \
+    FORM(constant_b32, "global", "read", 4, CONSTANT, "ld.const.b32 %v0, [%a];")                                                           \
+    FORM(constant_f32, "global", "read", 4, CONSTANT, "ld.const.f32 %v0, [%a];")                                                           \
+    FORM(constant_u16, "global", "read", 2, CONSTANT, "ld.const.u16 %v0, [%a];")                                                           \
+    FORM(constant_s16, "global", "read", 2, CONSTANT, "ld.const.s16 %v0, [%a];")                                                           \
+    FORM(constant_u64, "global", "read", 8, CONSTANT, "ld.const.u64 %l, [%a];")                                                            \
+    FORM(constant_b64, "global", "read", 8, CONSTANT, "ld.const.b64 %l, [%a];")                                                            \
+    FORM(constant_v2, "global", "read", 8, CONSTANT, "ld.const.v2.u32 {%v0, %v1}, [%a];")                                                  \
+    FORM(constant_v4, "global", "read", 16, CONSTANT, "ld.const.v4.u32 {%v0, %v1, %v2, %v3}, [%a];")
+
+#define ALL_FORMS READ_FORMS WRITE_FORMS SHARED_FORMS SHARED_WRITE_FORMS LOCAL_FORMS CONSTANT_FORMS
+
 enum { LEFT_OUT = 77 }; /* the program's exit status: the device has no such memory */
 
+/* FAULT(name, kind, options, classes, min_bytes): what may be wrong with accesses of these classes, of so many bytes at least */
 #define FORM_FAULTS                                                                                                                        \
-    FAULT(behind, "out-of-bounds", "", 1, 1, 0)                                                                                            \
-    FAULT(before, "out-of-bounds", "", 1, 1, 0)                                                                                            \
-    FAULT(misaligned, "misaligned", "", 1, 1, 0)                                                                                           \
-    FAULT(freed, "use-after-free", "", 1, 1, 0)                                                                                            \
-    FAULT(freed_in_order, "use-after-free", "", 1, 1, 0)                                                                                   \
-    FAULT(read_only, "read-only", "", 0, 1, 0)                                                                                             \
-    FAULT(unwritten, "unwritten", "--initcheck", 1, 0, 0)                                                                                  \
-    FAULT(unwritten_in_order, "unwritten", "--initcheck", 1, 0, 0)                                                                         \
-    FAULT(unwritten_shared, "unwritten", "--initcheck", 0, 0, 1)                                                                           \
-    FAULT(behind_shared, "out-of-bounds", "", 0, 0, 1)
+    FAULT(behind, "out-of-bounds", "", READ | WRITE, 1)                                                                                    \
+    FAULT(before, "out-of-bounds", "", READ | WRITE, 1)                                                                                    \
+    FAULT(misaligned, "misaligned", "", READ | WRITE, 1)                                                                                   \
+    FAULT(freed, "use-after-free", "", READ | WRITE, 1)                                                                                    \
+    FAULT(freed_in_order, "use-after-free", "", READ | WRITE, 1)                                                                           \
+    FAULT(read_only, "read-only", "", WRITE, 1)                                                                                            \
+    FAULT(unwritten, "unwritten", "--initcheck", READ, 1)                                                                                  \
+    FAULT(unwritten_in_order, "unwritten", "--initcheck", READ, 1)                                                                         \
+    FAULT(unwritten_shared, "unwritten", "--initcheck", SHARED_READ | SHARED_GROUP, 1)                                                     \
+    FAULT(behind_shared, "out-of-bounds", "", SHARED_READ | SHARED_GROUP | SHARED_WRITE, 1)                                                \
+    FAULT(misaligned_shared, "misaligned", "", SHARED_READ | SHARED_WRITE, 2)                                                              \
+    FAULT(behind_local, "out-of-bounds", "", LOCAL, 1)                                                                                     \
+    FAULT(misaligned_local, "misaligned", "", LOCAL, 2)                                                                                    \
+    FAULT(behind_constant, "out-of-bounds", "", CONSTANT, 1)                                                                               \
+    FAULT(misaligned_constant, "misaligned", "", CONSTANT, 2)
 
 #endif
