@@ -279,7 +279,7 @@ struct ptx2spv_fault {
  * clock's lower bits that is nearest to `reference`, a recent value that the host keeps up to date while kernels run. */
 struct ptx2spv_timer {
     uint64_t origin_ns, whole_ns, fraction, lost_bits;
-    uint64_t reference; /* the last: the only one that changes */
+    uint64_t reference; /* last, so that the host can write the others without it: only this one changes later */
 };
 #define PTX2SPV_TIMER_OFFSET 16
 enum ptx2spv_fault_code {

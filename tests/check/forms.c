@@ -15,47 +15,52 @@
 #define WRITTEN 32 /* of the words, where it matters */
 #define MARK "// HERE"
 
-/* The address %a in all ways: %a from the parameter; %g generic, perhaps in shared memory; %w by a loop; %d from memory. Results go to another buffer. */
-#define FORM(name, space, operation, bytes, classes, code)                                                                                 \
-    ".visible .entry " #name "(.param .u64 buffer, .param .s32 offset, .param .u64 results)\n{\n"                                          \
-    ".reg .pred %q; .reg .b32 %t, %b, %i, %n, %v<4>; .reg .b64 %a, %g, %w, %d, %o, %s, %r, %l;\n"                                          \
-    "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nsetp.ne.u32 %q, %t, 3;\n@%q ret;\nsetp.ne.u32 %q, %b, 1;\n@%q ret;\n"                     \
-    "ld.param.u64 %a, [buffer];\nld.param.s32 %i, [offset];\nld.param.u64 %r, [results];\ncvt.s64.s32 %o, %i;\n"                           \
-    "mov.u64 %w, %a;\nmov.u32 %n, 0;\nAGAIN:\nshr.s64 %s, %o, 2;\nadd.u64 %w, %w, %s;\nadd.u32 %n, %n, 1;\n"                               \
-    "setp.lt.u32 %q, %n, 4;\n@%q bra AGAIN;\nand.b64 %s, %o, 3;\nadd.u64 %w, %w, %s;\nadd.u64 %a, %a, %o;\n"                               \
-    "st.volatile.global.u64 [%r+64], %a;\nld.volatile.global.u64 %d, [%r+64];\n"                                                           \
-    "mov.u64 %g, room;\ncvta.shared.u64 %g, %g;\nsetp.ne.s32 %q, %i, 12345;\n@%q mov.u64 %g, %a;\n"                                        \
+/* The beginning of all kernels, how all but thread 3 of block 1 end, and the access with what comes behind it. */
+#define ENTRY(name) ".visible .entry " #name "(.param .u64 buffer, .param .s32 offset, .param .u64 results)\n{\n"
+#define THREAD "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\n"
+#define OTHERS_END "setp.ne.u32 %q, %t, 3;\n@%q ret;\nsetp.ne.u32 %q, %b, 1;\n@%q ret;\n"
+#define ACCESS(code)                                                                                                                       \
     "mov.u32 %v0, 7;\nmov.u32 %v1, 7;\nmov.u32 %v2, 7;\nmov.u32 %v3, 7;\nmov.u64 %l, 7;\n" code " " MARK "\n"                              \
     "add.u32 %v0, %v0, %v1;\nadd.u32 %v2, %v2, %v3;\nadd.u32 %v0, %v0, %v2;\ncvt.u32.u64 %v1, %l;\nadd.u32 %v0, %v0, %v1;\n"               \
     "st.global.u32 [%r], %v0;\nst.global.u32 [%r+4], 7;\nret;\n}\n"
 
-static const char ptx[] = ".version 7.4\n.target sm_70\n.address_size 64\n.extern .shared .align 4 .b32 room[];\n" READ_FORMS WRITE_FORMS
-#undef FORM
+/* The address %a in all ways: %a from the parameter; %g generic, perhaps in shared memory; %w by a loop; %d from memory. Results go to another buffer. */
+#define GLOBAL_KERNEL(name, code)                                                                                                          \
+    ENTRY(name)                                                                                                                            \
+    ".reg .pred %q; .reg .b32 %t, %b, %i, %n, %v<4>; .reg .b64 %a, %g, %w, %d, %o, %s, %r, %l;\n" THREAD OTHERS_END                        \
+    "ld.param.u64 %a, [buffer];\nld.param.s32 %i, [offset];\nld.param.u64 %r, [results];\ncvt.s64.s32 %o, %i;\n"                           \
+    "mov.u64 %w, %a;\nmov.u32 %n, 0;\nAGAIN:\nshr.s64 %s, %o, 2;\nadd.u64 %w, %w, %s;\nadd.u32 %n, %n, 1;\n"                               \
+    "setp.lt.u32 %q, %n, 4;\n@%q bra AGAIN;\nand.b64 %s, %o, 3;\nadd.u64 %w, %w, %s;\nadd.u64 %a, %a, %o;\n"                               \
+    "st.volatile.global.u64 [%r+64], %a;\nld.volatile.global.u64 %d, [%r+64];\n"                                                           \
+    "mov.u64 %g, room;\ncvta.shared.u64 %g, %g;\nsetp.ne.s32 %q, %i, 12345;\n@%q mov.u64 %g, %a;\n" ACCESS(code)
+
 /* Each of the 64 threads writes a part of its word, or nothing: the first 32 words are written. */
-#define FORM(name, space, operation, bytes, classes, code)                                                                                 \
-    ".visible .entry " #name "(.param .u64 buffer, .param .s32 offset, .param .u64 results)\n{\n"                                          \
-    ".reg .pred %q; .reg .b32 %t, %b, %i, %z, %v<4>; .reg .b64 %r, %l;\n"                                                                  \
-    "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nmov.u32 %z, room;\nmad.lo.u32 %i, %t, 4, %z;\nsetp.ge.u32 %q, %t, 32;\n"                  \
-    "@!%q st.shared.u32 [%i], 0;\nbar.sync 0;\nsetp.ne.u32 %q, %t, 3;\n@%q ret;\nsetp.ne.u32 %q, %b, 1;\n@%q ret;\n"                       \
-    "ld.param.s32 %i, [offset];\nld.param.u64 %r, [results];\nadd.s32 %z, %z, %i;\n"                                                       \
-    "mov.u32 %v0, 7;\nmov.u32 %v1, 7;\nmov.u32 %v2, 7;\nmov.u32 %v3, 7;\nmov.u64 %l, 7;\n" code " " MARK "\n"                              \
-    "add.u32 %v0, %v0, %v1;\nadd.u32 %v2, %v2, %v3;\nadd.u32 %v0, %v0, %v2;\ncvt.u32.u64 %v1, %l;\nadd.u32 %v0, %v0, %v1;\n"               \
-    "st.global.u32 [%r], %v0;\nst.global.u32 [%r+4], 7;\nret;\n}\n"
-    SHARED_FORMS SHARED_WRITE_FORMS
+#define SHARED_KERNEL(name, code)                                                                                                          \
+    ENTRY(name)                                                                                                                            \
+    ".reg .pred %q; .reg .b32 %t, %b, %i, %z, %v<4>; .reg .b64 %r, %l;\n" THREAD                                                           \
+    "mov.u32 %z, room;\nmad.lo.u32 %i, %t, 4, %z;\nsetp.ge.u32 %q, %t, 32;\n@!%q st.shared.u32 [%i], 0;\nbar.sync 0;\n" OTHERS_END         \
+    "ld.param.s32 %i, [offset];\nld.param.u64 %r, [results];\nadd.s32 %z, %z, %i;\n" ACCESS(code)
+
+/* A table in local or constant memory. */
+#define TABLE_KERNEL(name, declaration, code)                                                                                              \
+    ENTRY(name)                                                                                                                            \
+    declaration                                                                                                                            \
+        ".reg .pred %q; .reg .b32 %t, %b, %i, %v<4>; .reg .b64 %a, %o, %r, %l;\n" THREAD OTHERS_END                                        \
+        "ld.param.s32 %i, [offset];\nld.param.u64 %r, [results];\ncvt.s64.s32 %o, %i;\nmov.u64 %a, table;\nadd.u64 %a, %a, %o;\n" ACCESS(  \
+            code)
+
+static const char ptx[] = ".version 7.4\n.target sm_70\n.address_size 64\n.extern .shared .align 4 .b32 room[];\n"
+#define FORM(name, space, operation, bytes, classes, code) GLOBAL_KERNEL(name, code)
+    READ_FORMS WRITE_FORMS
 #undef FORM
-#define FORM(name, space, operation, bytes, classes, code) WINDOW_FORM(name, ".local .align 16 .b32 table[64];\n", code)
-#define WINDOW_FORM(name, table, code)                                                                                                     \
-    ".visible .entry " #name "(.param .u64 buffer, .param .s32 offset, .param .u64 results)\n{\n" table                                    \
-    ".reg .pred %q; .reg .b32 %t, %b, %i, %v<4>; .reg .b64 %a, %o, %r, %l;\n"                                                              \
-    "mov.u32 %t, %tid.x;\nmov.u32 %b, %ctaid.x;\nsetp.ne.u32 %q, %t, 3;\n@%q ret;\nsetp.ne.u32 %q, %b, 1;\n@%q ret;\n"                     \
-    "ld.param.s32 %i, [offset];\nld.param.u64 %r, [results];\ncvt.s64.s32 %o, %i;\nmov.u64 %a, table;\nadd.u64 %a, %a, %o;\n"              \
-    "mov.u32 %v0, 7;\nmov.u32 %v1, 7;\nmov.u32 %v2, 7;\nmov.u32 %v3, 7;\nmov.u64 %l, 7;\n" code " " MARK "\n"                              \
-    "add.u32 %v0, %v0, %v1;\nadd.u32 %v2, %v2, %v3;\nadd.u32 %v0, %v0, %v2;\ncvt.u32.u64 %v1, %l;\nadd.u32 %v0, %v0, %v1;\n"               \
-    "st.global.u32 [%r], %v0;\nst.global.u32 [%r+4], 7;\nret;\n}\n"
+#define FORM(name, space, operation, bytes, classes, code) SHARED_KERNEL(name, code)
+        SHARED_FORMS SHARED_WRITE_FORMS
+#undef FORM
+#define FORM(name, space, operation, bytes, classes, code) TABLE_KERNEL(name, ".local .align 16 .b32 table[64];\n", code)
     LOCAL_FORMS
 #undef FORM
                           ".const .align 16 .b32 table[64];\n"
-#define FORM(name, space, operation, bytes, classes, code) WINDOW_FORM(name, "", code)
+#define FORM(name, space, operation, bytes, classes, code) TABLE_KERNEL(name, "", code)
     CONSTANT_FORMS;
 #undef FORM
 

@@ -7,7 +7,7 @@
 /* What a form accesses, and how. */
 enum { READ = 1, WRITE = 2, SHARED_READ = 4, SHARED_GROUP = 8, SHARED_WRITE = 16, LOCAL = 32, CONSTANT = 64 };
 
-/* FORM(name, space, operation, bytes, classes, code): the address is in %a, the result, or what is written, in %v0 */
+/* FORM(name, space, operation, bytes, classes, code): the address is in %a, or of shared memory in %z; the result, or what is written, in %v0 or %l */
 #define READ_FORMS                                                                                                                         \
     FORM(load_u32, "global", "read", 4, READ, "ld.global.u32 %v0, [%a];")                                                                  \
     FORM(load_u16, "global", "read", 2, READ, "ld.global.u16 %v0, [%a];")                                                                  \
@@ -34,7 +34,7 @@ enum { READ = 1, WRITE = 2, SHARED_READ = 4, SHARED_GROUP = 8, SHARED_WRITE = 16
     FORM(store_indirect, "global", "write", 4, WRITE, "st.global.u32 [%d], %v0;")                                                          \
     FORM(store_reduction, "global", "atomic operation", 4, WRITE, "red.global.max.u32 [%a], %v0;")
 
-/* Reads of shared memory, of 64 words at %z, of which the first 32 were written; the offset is in %i. */
+/* Of 64 words of shared memory, of which the first 32 were written. */
 #define SHARED_FORMS                                                                                                                       \
     FORM(shared_u32, "shared", "read", 4, SHARED_READ, "ld.shared.u32 %v0, [%z];")                                                         \
     FORM(shared_u16, "shared", "read", 2, SHARED_READ, "ld.shared.u16 %v0, [%z];")                                                         \
@@ -61,7 +61,7 @@ enum { READ = 1, WRITE = 2, SHARED_READ = 4, SHARED_GROUP = 8, SHARED_WRITE = 16
     FORM(shared_exchange, "shared", "atomic operation", 4, SHARED_WRITE, "atom.shared.exch.b32 %v0, [%z], 1;")                             \
     FORM(shared_reduction, "shared", "atomic operation", 4, SHARED_WRITE, "red.shared.max.u32 [%z], %v0;")
 
-/* 64 words of the thread's local memory, and of constant memory: at %a. */
+/* Of 64 words of the thread's local memory, and of constant memory. */
 #define LOCAL_FORMS                                                                                                                        \
     FORM(local_u32, "local", "read", 4, LOCAL, "ld.local.u32 %v0, [%a];")                                                                  \
     FORM(local_u16, "local", "read", 2, LOCAL, "ld.local.u16 %v0, [%a];")                                                                  \

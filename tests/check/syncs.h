@@ -69,8 +69,8 @@
 /* Loads by thread 3 that form groups, or seem to (load_groups.c in src/ptx2spv/check): one of them conflicts with what thread 40 stores. */
 #define LOADS_RACE(name, store, loads) SYNC(name, "race", "--races", 0, 63, 3, 40, LOADS_CODE(store, loads))
 #define LOADS_CODE(store, loads)                                                                                                           \
-    "setp.eq.u32 %q, %t, 40;\nsetp.ne.u32 %p, %t, 3;\n@%q " store THERE "@%k bra B;\nbar.sync 0;\nB: @%p bra E;\n" loads "E: bar.sync "    \
-    "0;\n"
+    "setp.eq.u32 %q, %t, 40;\nsetp.ne.u32 %p, %t, 3;\n@%q " store THERE "@%k bra B;\nbar.sync 0;\nB: @%p bra E;\n" loads "E: "             \
+    "bar.sync 0;\n"
 #define LOAD(offset) "ld.shared.u32 %v, [%s+" #offset "];"
 #define LOADS4(a, b, c, d) LOAD(a) LOAD(b) LOAD(c) LOAD(d) "\n"
 #define LOADS_SYNCS                                                                                                                        \

@@ -61,6 +61,13 @@ ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value 
     return fn->shared_bytes >= bytes ? last : ct_and(at, last, ct_icmp_imm(at, PTX_U32, PTX_GE, size, bytes));
 }
 
+ct_value ct_check_shared_allows(struct ct_cursor *at, ct_value offset, uint32_t extent, uint32_t bytes)
+{
+    const ct_value within = ct_check_is_within(at, CT_SPACE_SHARED, offset, extent);
+
+    return bytes > 1 ? ct_and(at, within, ct_equals(at, ct_and_imm(at, offset, bytes - 1), 0)) : within;
+}
+
 static struct ct_verdict window_bounds(struct ct_cursor *at, const struct ct_access *access)
 {
     const struct ct_fn *fn = at->fn;

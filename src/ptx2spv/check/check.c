@@ -193,7 +193,7 @@ static uint8_t *uses_of(const struct ct_check *check, const struct ct_insn *insn
     return uses;
 }
 
-static void examine(struct ct_check *check, struct ct_insn *insn, bool is_reported)
+static void examine(struct ct_check *check, struct ct_insn *insn)
 {
     static void (*const use_shadow[])(struct ct_check *check, const struct ct_access *access, ct_value shadow) = {
         [CT_SHADOW_WRITTEN] = ct_check_written,
@@ -201,12 +201,12 @@ static void examine(struct ct_check *check, struct ct_insn *insn, bool is_report
         [CT_SHADOW_LAUNCHES] = ct_check_launches,
     };
     struct ct_cursor at = {.fn = check->fn, .block = insn->block, .before = insn, .where = insn->where};
-    struct ct_access access = {
-        .insn = insn, .bytes = ct_check_access_bytes(insn), .writes = insn->op != CT_OP_LOAD, .is_reported = is_reported};
+    struct ct_access access = {.insn = insn, .bytes = ct_check_access_bytes(insn), .writes = insn->op != CT_OP_LOAD};
     struct ct_shadows shadows = {0};
     struct ct_verdict fast;
 
     insn->is_checked = false;
+    access.is_reported = insn->n_results > 0 && check->reported[insn->results[0].i];
     access.uses = uses_of(check, insn);
     access.address = address_of(&at, insn);
     if (!ct_check_is_window(insn))
@@ -253,7 +253,6 @@ enum ct_pass_result ct_pass_check(struct ct_fn *fn)
 {
     struct ct_check check = {.fn = fn};
     CT_VEC(struct ct_insn *) accesses = {0};
-    const bool *reported;
 
     if (!fn->compilation->options.check || fn->kernel)
         return CT_PASS_UNCHANGED;
@@ -264,12 +263,12 @@ enum ct_pass_result ct_pass_check(struct ct_fn *fn)
         ct_blocks_begin(&check);
     if (fn->checks_launches)
         ct_launches_begin(&check);
-    reported = ct_check_report_groups(&check);
+    ct_check_report_groups(&check);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (is_access(insn))
                 *CT_PUSH(&fn->compilation->scratch, &accesses) = insn;
     for (uint32_t i = accesses.n; i-- > 0;) /* backwards, so that splitting a block moves few instructions */
-        examine(&check, accesses.v[i], accesses.v[i]->n_results && reported[accesses.v[i]->results[0].i]);
+        examine(&check, accesses.v[i]);
     return CT_PASS_CHANGED;
 }

@@ -42,6 +42,7 @@ struct ct_check {
     CT_VEC(struct ct_check_limits) limits;
     bool has_shadow[CT_SHADOWS];
     const uint8_t *uses;     /* with check_written: enum ct_check_use of each value that the program has */
+    const bool *reported;    /* for loads, by their first results: group_reports.c reports them if they are not allowed */
     ct_value mark, launch;   /* with fn->checks_blocks: the halves of a mark, see blocks.c */
     ct_value turn;           /* with fn->checks_turns: where turns.c finds that of the thread */
     ct_value number;         /* with fn->checks_launches: that of the launch */
@@ -58,7 +59,7 @@ struct ct_access {
     ct_value address; /* with insn->offset: 64 bits, in SHARED and LOCAL 32 bits */
     struct ct_root root;
     bool writes;
-    bool is_reported; /* by group_reports.c, if it is not allowed */
+    bool is_reported; /* as in struct ct_check */
     uint8_t *uses;    /* enum ct_check_use of its results */
 };
 /* Whether there is one range for all accesses of a thread to that space, so that the cheap test is the only one. */
@@ -90,6 +91,8 @@ struct ct_verdict ct_check_bounds(struct ct_check *check, struct ct_cursor *at, 
 ct_value ct_check_shared_size(struct ct_cursor *at);
 /* Whether a 32-bit offset is within the memory of the block (SHARED) or the thread (LOCAL). */
 ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value offset, uint32_t bytes);
+/* Whether `extent` bytes of shared memory from an offset on are within it, and the offset is aligned for accesses of `bytes`. */
+ct_value ct_check_shared_allows(struct ct_cursor *at, ct_value offset, uint32_t extent, uint32_t bytes);
 ct_value ct_check_is_aligned(struct ct_cursor *at, const struct ct_access *access);
 
 /* The values of a range whose struct is at an address, loaded there. */
@@ -113,8 +116,8 @@ void ct_check_written(struct ct_check *check, const struct ct_access *access, ct
 /* An access of the same form as the program's, to a place of the same alignment (at most 16 bytes) in shared or other memory. */
 struct ct_insn *ct_check_access_like(struct ct_cursor *at, enum ct_op op, const struct ct_access *access, ct_value place);
 uint32_t ct_check_describe(const struct ct_access *access); /* PTX2SPV_CHECK_ACCESS */
-/* Which rule an access breaks that is not allowed: the first one that applies, of which that about its place comes last. inside: that it is in some memory, or
- * none: it is not. */
+/* The rule (enum ptx2spv_check_fault) that an access breaks that is not allowed: it is misaligned, or else outside of memory, or else a write to memory that
+ * is read-only. inside: whether it is inside of memory, or none: it is outside. */
 ct_value ct_check_fault_of(struct ct_cursor *at, const struct ct_access *access, ct_value inside);
 
 /* shared_shadow.c: whether the program may write to shared memory without an access that is examined. */
@@ -126,7 +129,7 @@ struct ct_load_group {
     struct ct_insn *const *loads; /* by ascending or descending offset */
     uint32_t n, n_levels;
     struct ct_load_level {
-        uint32_t period; /* so many loads further on, the offset grows by `step` more than by those of the levels before */
+        uint32_t period; /* after each `period` loads, `step` is added to the offset, besides the steps of the levels before */
         int64_t step;
     } levels[CT_LOAD_GROUP_LEVELS];
 };
@@ -140,8 +143,8 @@ void ct_load_groups_find(struct ct_fn *fn, struct ct_check_point *points, uint32
 /* The offset from the register, and the line in the PTX text, of a load that has a number in the group. */
 ct_value ct_load_group_offset(struct ct_cursor *at, const struct ct_load_group *group, ct_value number);
 ct_value ct_load_group_line(struct ct_cursor *at, const struct ct_load_group *group, ct_value number);
-/* group_reports.c: which loads need no reports of their own, by their first results. */
-const bool *ct_check_report_groups(struct ct_check *check);
+/* group_reports.c: sets check->reported. */
+void ct_check_report_groups(struct ct_check *check);
 
 /* races.c: whether the accesses to shared memory can be examined, and the examination. entry: code that is executed once, before all of them. */
 bool ct_races_are_possible(const struct ct_fn *fn);

@@ -10,33 +10,21 @@
 
 #include "ptx2spv/passes/simplify.h"
 
-static struct ct_access access_at(const struct ct_insn *load, ct_value address)
-{
-    return (struct ct_access){.insn = (struct ct_insn *)load, .bytes = ct_check_access_bytes(load), .address = address};
-}
-
-static ct_value is_allowed(struct ct_cursor *at, const struct ct_access *access, uint32_t bytes)
-{
-    const ct_value within = ct_check_is_within(at, CT_SPACE_SHARED, access->address, bytes);
-
-    return access->bytes > 1 ? ct_and(at, within, ct_check_is_aligned(at, access)) : within;
-}
-
 /* Reports the loads that are not allowed, and goes on to `next`. */
-static void report_each(struct ct_check *check, struct ct_cursor *at, const struct ct_insn *insn, const struct ct_load_group *group,
+static void report_each(struct ct_check *check, struct ct_cursor *at, struct ct_insn *insn, const struct ct_load_group *group,
                         struct ct_block *next)
 {
     struct ct_fn *fn = at->fn;
     struct ct_block *head = ct_block_create(fn), *refused = ct_block_create(fn), *end = ct_block_create(fn);
     const ct_value zero = ct_const32(at, 0);
-    struct ct_access access;
-    ct_value number, following;
+    struct ct_access access = {.insn = insn, .bytes = ct_check_access_bytes(insn)};
+    ct_value number, next_number;
 
     ct_ssa_jump(fn, at->block, head);
     at->block = head;
-    number = ct_emit2(at, CT_OP_PHI, PTX_NONE, CT_W_32, zero, zero);
-    access = access_at(insn, ct_add(at, insn->operands[0], ct_load_group_offset(at, group, number)));
-    ct_ssa_branch(at, is_allowed(at, &access, access.bytes), end, refused);
+    number = ct_loop_phi(at, zero);
+    access.address = ct_add(at, insn->operands[0], ct_load_group_offset(at, group, number));
+    ct_ssa_branch(at, ct_check_shared_allows(at, access.address, access.bytes, access.bytes), end, refused);
     at->block = refused;
     ct_check_report(check, at,
                     &(struct ct_incident){
@@ -49,9 +37,9 @@ static void report_each(struct ct_check *check, struct ct_cursor *at, const stru
                     });
     ct_ssa_jump(fn, at->block, end);
     at->block = end;
-    following = ct_add_imm(at, number, 1);
-    fn->values.v[number.i].def->operands[1] = following;
-    ct_ssa_branch(at, ct_icmp_imm(at, PTX_U32, PTX_LT, following, group->n), head, next);
+    next_number = ct_add_imm(at, number, 1);
+    ct_loop_phi_set_next(fn, number, next_number);
+    ct_ssa_branch(at, ct_icmp_imm(at, PTX_U32, PTX_LT, next_number, group->n), head, next);
 }
 
 /* insn: the first load of the group in the block. */
@@ -62,9 +50,10 @@ static void examine(struct ct_check *check, struct ct_insn *insn, const struct c
     const int64_t lowest = first < last ? first : last, extent = first < last ? last - first : first - last;
     struct ct_block *block = insn->block, *slow = ct_block_create(fn), *rest = ct_block_split(fn, block, insn);
     struct ct_cursor at = {.fn = fn, .block = block, .where = insn->where};
-    const struct ct_access access = access_at(insn, ct_add_imm(&at, insn->operands[0], (uint32_t)lowest));
+    const ct_value address = ct_add_imm(&at, insn->operands[0], (uint32_t)lowest);
+    const uint32_t bytes = ct_check_access_bytes(insn);
 
-    ct_ssa_branch(&at, is_allowed(&at, &access, (uint32_t)extent + access.bytes), rest, slow);
+    ct_ssa_branch(&at, ct_check_shared_allows(&at, address, (uint32_t)extent + bytes, bytes), rest, slow);
     at.block = slow;
     report_each(check, &at, insn, group, rest);
     for (uint32_t i = 0; i < group->n; i++)
@@ -78,15 +67,7 @@ static bool may_be_grouped(const struct ct_fn *fn, const struct ct_insn *insn)
            !ct_constant_or_null(fn, insn->operands[0]);
 }
 
-static bool are_aligned_alike(const struct ct_load_group *group)
-{
-    for (uint32_t i = 1; i < group->n; i++)
-        if ((group->loads[i]->offset - group->loads[0]->offset) % ct_check_access_bytes(group->loads[0]))
-            return false;
-    return true;
-}
-
-const bool *ct_check_report_groups(struct ct_check *check)
+void ct_check_report_groups(struct ct_check *check)
 {
     struct ct_fn *fn = check->fn;
     bool *reported = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->values.n);
@@ -98,7 +79,7 @@ const bool *ct_check_report_groups(struct ct_check *check)
                 *CT_PUSH(&fn->compilation->scratch, &points) = (struct ct_check_point){insn, NULL};
     ct_load_groups_find(fn, points.v, fn->clusters ? 0 : points.n);
     for (uint32_t i = points.n; i-- > 0;)
-        if (points.v[i].group && are_aligned_alike(points.v[i].group))
+        if (points.v[i].group)
             examine(check, points.v[i].insn, points.v[i].group, reported);
-    return reported;
+    check->reported = reported;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of loads that a loop can examine: of shared memory, in one block, from one address, whose offsets are those of a few nested loops. Code in
- * which loops were unrolled has hundreds of them, and a test of each would make a kernel that drivers take minutes to compile.
+/* Groups of loads that a loop can examine: of shared memory, in one block, from one address, whose offsets are those of a few nested loops. Unrolled
+ * loops have hundreds of such loads, and with a test for each one of them drivers take minutes to compile a kernel.
  *
  *     the offsets 0 4 8 12, 272 276 280 284, ..., 4080 4084 4088 4092        are        i * 4 + i / 4 * 256, i = 0 ... 63
  *
- * Nothing between the loads of a group stores to shared memory or orders threads, so that all of them can be examined before the first one.
+ * All loads of a group are examined before the first one. The caller tells by its points which instructions do not permit that.
  *
- * The addresses have numbers: equal values of a block have equal ones, as far as copies and truncations show that they are equal. (Clang makes 64-bit
- * addresses of shared memory, whose lower half each load takes.) */
+ * Values in a block that copies and truncations show to be equal have the same number. (Clang computes 64-bit addresses of shared memory; each load
+ * truncates its address.) */
 #include "check.h"
 
 #include <stdlib.h>
@@ -34,9 +34,11 @@ static int compare(const void *a, const void *b)
     return (x_offset > y_offset) - (x_offset < y_offset);
 }
 
+/* Neighbours in that order may be in one group: if one is aligned, so is the other, and reports name the same PTX text. */
 static bool belong_together(const struct candidate *a, const struct candidate *b)
 {
     return a->address == b->address && ct_check_access_bytes(a->point->insn) == ct_check_access_bytes(b->point->insn) &&
+           (b->point->insn->offset - a->point->insn->offset) % ct_check_access_bytes(a->point->insn) == 0 &&
            a->point->insn->where.source == b->point->insn->where.source;
 }
 
@@ -71,7 +73,7 @@ static bool find_levels(struct ct_load_group *group)
     return true;
 }
 
-/* So that a loop whose first round is not whole has a last round instead that is not. */
+/* A pattern whose first iteration lacks loads is then one whose last iteration does, which find_levels recognizes. */
 static void reverse(struct ct_insn **loads, uint32_t n)
 {
     for (uint32_t i = 0; i < n / 2; i++) {
@@ -121,7 +123,7 @@ static void find_among(struct ct_arena *scratch, struct candidate *candidates, u
     }
 }
 
-/* The number of a value of the block: its index unless the block has assigned it. */
+/* The number of a value is its index, until the block assigns the value. */
 struct numbers {
     const struct ct_block *block;
     uint32_t next;

@@ -268,12 +268,10 @@ static void examine_access(struct races *races, struct ct_cursor *at, const stru
 {
     const uint32_t bytes = ct_check_access_bytes(access->insn);
     const ct_value address = ct_add(at, access->insn->operands[0], offset);
-    const ct_value aligned = ct_equals(at, ct_and_imm(at, address, bytes - 1), 0);
-    const ct_value is_inside = ct_and(at, aligned, ct_check_is_within(at, CT_SPACE_SHARED, address, bytes));
-    struct ct_block *inside = ct_block_create(at->fn), *next = ct_block_create(at->fn);
+    struct ct_block *allowed = ct_block_create(at->fn), *next = ct_block_create(at->fn);
 
-    ct_cursor_branch(at, is_inside, inside, next);
-    ct_cursor_enter(at, inside);
+    ct_cursor_branch(at, ct_check_shared_allows(at, address, bytes, bytes), allowed, next);
+    ct_cursor_enter(at, allowed);
     for (uint32_t i = 0; i < bytes; i += 4)
         examine_word(races, at, access, i ? ct_add_imm(at, address, i) : address, bytes);
     ct_cursor_jump(at, next);
@@ -338,9 +336,14 @@ void ct_races_examine(struct ct_check *check, struct ct_cursor *entry)
             }
     ct_load_groups_find(fn, points.v, points.n);
     begin(&races, entry);
-    for (uint32_t i = points.n; i-- > 0;)
-        if (points.v[i].insn && ct_check_orders_threads(points.v[i].insn))
-            count(&races, points.v[i].insn);
-        else if (points.v[i].insn)
-            examine(&races, &points.v[i]);
+    for (uint32_t i = points.n; i-- > 0;) {
+        const struct ct_check_point *point = &points.v[i];
+
+        if (!point->insn)
+            continue;
+        if (ct_check_orders_threads(point->insn))
+            count(&races, point->insn);
+        else
+            examine(&races, point);
+    }
 }

@@ -9,17 +9,6 @@
  *     range[low - 1] is the last one that begins at or before the address */
 #include "check.h"
 
-/* Its second operand is set when that exists. */
-static ct_value phi(struct ct_cursor *at, ct_value first)
-{
-    return ct_emit2(at, CT_OP_PHI, PTX_NONE, ct_width_at(at, first), first, first);
-}
-
-static void set_second(struct ct_fn *fn, ct_value phi, ct_value second)
-{
-    fn->values.v[phi.i].def->operands[1] = second;
-}
-
 static ct_value range_at(struct ct_cursor *at, ct_value ranges, ct_value index)
 {
     const ct_value offset = ct_bits2(at, CT_OP_MUL, index, ct_const32(at, sizeof(struct ptx2spv_check_range)));
@@ -38,16 +27,16 @@ static ct_value find(struct ct_cursor *at, ct_value control, ct_value address)
 
     ct_ssa_jump(fn, at->block, head);
     at->block = head;
-    low = phi(at, zero);
-    n = phi(at, count);
+    low = ct_loop_phi(at, zero);
+    n = ct_loop_phi(at, count);
     ct_ssa_branch(at, ct_equals(at, n, 0), end, body);
     at->block = body;
     half = ct_shr_imm(at, n, 1);
     middle = ct_add(at, low, half);
     is_before = ct_icmp(at, PTX_U64, PTX_LE, ct_check_load(at, range_at(at, ranges, middle), 0, CT_W_64), address);
     rest = ct_sub(at, ct_sub(at, n, half), ct_const32(at, 1));
-    set_second(fn, low, ct_select(at, is_before, ct_add_imm(at, middle, 1), low));
-    set_second(fn, n, ct_select(at, is_before, rest, half));
+    ct_loop_phi_set_next(fn, low, ct_select(at, is_before, ct_add_imm(at, middle, 1), low));
+    ct_loop_phi_set_next(fn, n, ct_select(at, is_before, rest, half));
     ct_ssa_jump(fn, body, head);
     at->block = end;
     return range_at(at, ranges, ct_add_imm(at, low, UINT32_MAX));

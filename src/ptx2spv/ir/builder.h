@@ -224,6 +224,15 @@ static inline void ct_cursor_enter(struct ct_cursor *at, struct ct_block *block)
 /* The same for SSA form, where predecessors are maintained, too. */
 void ct_ssa_jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to);
 void ct_ssa_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);
+/* A phi in the head of a loop that has two predecessors: the value is `first` when the loop is entered, and `next` in each later iteration. */
+static inline ct_value ct_loop_phi(struct ct_cursor *at, ct_value first)
+{
+    return ct_emit2(at, CT_OP_PHI, PTX_NONE, ct_width_at(at, first), first, first);
+}
+static inline void ct_loop_phi_set_next(struct ct_fn *fn, ct_value phi, ct_value next)
+{
+    fn->values.v[phi.i].def->operands[1] = next;
+}
 
 /* Records why the thread stops; ending the thread is left to the caller. The host reads the first record when the kernel has completed. */
 void ct_emit_fault(struct ct_cursor *at, enum ptx2spv_fault_code code);
