@@ -549,12 +549,12 @@ struct ptx2spv_slots {
  * not change while the kernel runs. An access that is not allowed is left out (loads give 0) and counted in a site: kernel_info.check_sites
  * of them are in memory that the host reads, initially zero. The accesses of system functions are not examined. */
 struct ptx2spv_check {
+    uint64_t written[4]; /* all ones: the shadow of memory that counts as written */
+    uint64_t scratch[4]; /* written by kernels, and never read */
     uint64_t sites;      /* CUDA address of the kernel's sites, struct ptx2spv_check_site */
     uint64_t ranges;     /* CUDA address of the ranges that kernels may access, in ascending order; the first one has start and bytes 0 */
     uint32_t n_ranges;   /* with that first one */
     uint32_t launch;     /* what reports of this launch contain */
-    uint64_t scratch[2]; /* written by kernels, and never read */
-    uint64_t written[4]; /* all ones: the shadow of memory that counts as written */
     /* Here follows a struct ptx2spv_check_range for each whole 8 bytes of the declared parameters: the range that may be written which contains
      * this value as an address, or bytes 0. */
 };
@@ -563,9 +563,9 @@ struct ptx2spv_check_range {
     uint64_t start, bytes; /* CUDA address */
     /* Unless 0: each byte has another one, so many bytes further on, which is 0 until something is written there. With check_written */
     uint64_t written;
-    /* Unless 0: each aligned word of 4 bytes has 16 bytes, at four times its address plus this: the marks of the block and the thread that wrote there last
-     * (blocks.c). With check_blocks */
-    uint64_t writers;
+    /* Unless 0: each aligned word of 4 bytes has 32 bytes, at eight times its address plus this: the marks of the blocks and threads that wrote there and read
+     * it last (blocks.c). With check_blocks */
+    uint64_t accesses;
     /* Unless 0: each aligned word of 4 bytes has 8 bytes, at twice its address plus this: the number (struct ptx2spv_check.launch) of the last launch that read
      * it, and that of the last one that wrote there (launches.c). With check_launches */
     uint64_t launches;
@@ -577,7 +577,8 @@ enum ptx2spv_check_fault {
     PTX2SPV_CHECK_WRITE,      /* a write to a range that is read-only */
     PTX2SPV_CHECK_MASK,       /* the member mask of a warp instruction lacks the thread; `address` is the mask */
     PTX2SPV_CHECK_RACE, /* in shared memory, with the thread whose number in the block, plus 1, is `other` (or PTX2SPV_CHECK_SEVERAL); in other memory,
-                         with the block whose number in the grid, plus 1, is `other`, or with PTX2SPV_CHECK_OF_BLOCK and the number of a thread of the block */
+                         with the block whose number in the grid, plus 1, is `other` (or PTX2SPV_CHECK_SEVERAL_BLOCKS), or with PTX2SPV_CHECK_OF_BLOCK and
+                         the number of a thread of the block (or PTX2SPV_CHECK_SEVERAL); PTX2SPV_CHECK_AFTER_READ: those have read, else written */
     PTX2SPV_CHECK_UNWRITTEN, /* a read of bytes that nothing has written */
     PTX2SPV_CHECK_BARRIER, /* the thread of its warp with number `address` in the block waits at another barrier, in line `other`; 0: unknown */
 };
@@ -598,7 +599,10 @@ struct ptx2spv_check_site {
     uint32_t other; /* see PTX2SPV_CHECK_RACE */
     uint32_t reserved[2];
 };
-#define PTX2SPV_CHECK_SEVERAL 2047 /* in `other`, as is the next one */
+/* In `other`. */
+#define PTX2SPV_CHECK_SEVERAL 2047
+#define PTX2SPV_CHECK_SEVERAL_BLOCKS 0x3fffffffu
+#define PTX2SPV_CHECK_AFTER_READ 0x40000000u
 #define PTX2SPV_CHECK_OF_BLOCK 0x80000000u
 /* The number of the PTX text (the input of the linker), the bytes of the access, and enumerators of the operation and the space. */
 #define PTX2SPV_CHECK_ACCESS(source, bytes, operation, space)                                                                              \

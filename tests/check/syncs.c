@@ -51,6 +51,14 @@ static const char ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n.exter
          "add.u64 %c, %c, 512;\ncvt.u64.u32 %l, %b;\nadd.u64 %c, %c, %l;\nsetp.eq.u32 %q, %t, 0;\n"
          "@%q st.global.u8 [%c], 5;\nbar.sync 0;\n@%q ld.global.u8 %v, [%c];\n")
         SYNC(same_flag, "", "", 0, 63, 0, 0, "st.global.u32 [%c+512], 1;\n")
+    /* Threads of both blocks read and write bytes of their own in words that they share; what all threads read is written behind a barrier. */
+    SYNC(own_bytes_of_a_word, "", "", 0, 63, 0, 0,
+         "mad.lo.u32 %v, %t, 2, %b;\ncvt.u64.u32 %l, %v;\nadd.u64 %l, %c, %l;\nld.global.u8 %v, [%l+512];\nst.global.u8 [%l+512], %t;\n"
+         "bar.sync 0;\nld.global.u8 %v, [%l+512];\nst.global.u8 [%l+512], 0;\nmov.u64 %l, 0;\n")
+        SYNC(written_behind_a_barrier, "", "", 0, 63, 0, 0,
+             "mul.wide.u32 %l, %b, 64;\nadd.u64 %c, %c, %l;\nsetp.eq.u32 %q, %t, 40;\nmov.u32 %n, 9000;\n"
+             "L: ld.global.u32 %v, [%c+512];\nbar.sync 0;\n@%q st.global.u32 [%c+512], %n;\nbar.sync 0;\nsub.u32 %n, %n, 1;\n"
+             "setp.ne.u32 %p, %n, 0;\n@%p bra L;\nmov.u64 %l, 0;\n")
             SYNC(fenced, "", "", 0, 63, 0, 0, "st.global.u32 [%c+512], %t;\nmembar.gl;\n");
 #undef SYNC
 

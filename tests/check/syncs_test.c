@@ -71,8 +71,9 @@ static void test_all(void **state)
 
 static void test_allowed(void **state)
 {
-    static const char *const names[] = {"early_end",     "two_ways",        "warp_step", "many_barriers", "own_bytes",
-                                        "volatile_flag", "bytes_of_a_word", "same_flag", "fenced"};
+    static const char *const names[] = {
+        "early_end", "two_ways", "warp_step",           "many_barriers",           "own_bytes", "volatile_flag", "bytes_of_a_word",
+        "same_flag", "fenced",   "own_bytes_of_a_word", "written_behind_a_barrier"};
     char out[16384];
 
     (void)state;

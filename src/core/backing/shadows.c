@@ -18,11 +18,11 @@
 
 struct ct_shadow {
     struct ct_shadow *next;
-    uint64_t start, size_bytes;                   /* of the allocation */
-    unsigned long long id;                        /* its id */
-    struct ct_context *context;                   /* borrowed: it destroys its shadows */
-    bool is_forgotten;                            /* everything counts as written */
-    struct ct_backing written, writers, launches; /* zeroed: there is none */
+    uint64_t start, size_bytes;                    /* of the allocation */
+    unsigned long long id;                         /* its id */
+    struct ct_context *context;                    /* borrowed: it destroys its shadows */
+    bool is_forgotten;                             /* everything counts as written */
+    struct ct_backing written, accesses, launches; /* zeroed: there is none */
 };
 
 static struct {
@@ -31,7 +31,7 @@ static struct {
     struct ct_shadow *removed;
 } shadows = {.lock = CT_MUTEX_INITIALIZER(CT_RANK_SHADOWS)};
 
-enum { WRITERS_BYTES = 4, LAUNCHES_BYTES = 2 }; /* for each byte */
+enum { ACCESSES_BYTES = 8, LAUNCHES_BYTES = 2 }; /* for each byte */
 
 static bool is_on(void)
 {
@@ -112,7 +112,7 @@ void ct_shadows_free(struct ct_context *context, struct ct_shadow *list)
     while ((shadow = list) != NULL) {
         list = shadow->next;
         ct_backing_destroy(context, &shadow->written);
-        ct_backing_destroy(context, &shadow->writers);
+        ct_backing_destroy(context, &shadow->accesses);
         ct_backing_destroy(context, &shadow->launches);
         free(shadow);
     }
@@ -165,7 +165,7 @@ static bool make_memory(struct ct_context *context, struct ct_shadow *shadow, bo
     if (!is_device)
         return make_zeros(context, LAUNCHES_BYTES * (words + 4), &shadow->launches); /* the range need not begin at a word */
     return (!ct_config()->check_written || make_zeros(context, shadow->size_bytes, &shadow->written)) &&
-           (!ct_config()->check_blocks || make_zeros(context, WRITERS_BYTES * words, &shadow->writers));
+           (!ct_config()->check_blocks || make_zeros(context, ACCESSES_BYTES * words, &shadow->accesses));
 }
 
 /* A new shadow, which is in no list. context_or_null NULL: forgotten. NULL: out of memory. */
@@ -266,8 +266,8 @@ struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struc
 
     if (shadow && shadow->written.host)
         places.written = shadow->written.address - shadow->start;
-    if (shadow && shadow->writers.host)
-        places.writers = shadow->writers.address - WRITERS_BYTES * shadow->start;
+    if (shadow && shadow->accesses.host)
+        places.accesses = shadow->accesses.address - ACCESSES_BYTES * shadow->start;
     if (shadow && shadow->launches.host)
         places.launches = shadow->launches.address - LAUNCHES_BYTES * first_word(shadow->start);
     return places;

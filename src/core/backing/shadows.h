@@ -14,7 +14,7 @@
 #include "address_space.h"
 
 struct ct_shadow_places {
-    uint64_t written, writers, launches; /* as in struct ptx2spv_check_range; 0: there is none */
+    uint64_t written, accesses, launches; /* as in struct ptx2spv_check_range; 0: there is none */
 };
 /* For a kernel of a context. They stay valid until the context has been idle after the range was removed. */
 struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struct ct_range *range);

@@ -76,28 +76,42 @@ static void add_thread(struct ct_report *report, const struct ptx2spv_check_site
     ct_report_member(report, "count", "%" PRIu32, site->count);
 }
 
+/* The other thread of a race, by its number in the block, or PTX2SPV_CHECK_SEVERAL. */
+static void add_other_thread(struct ct_report *report, const char *before, uint32_t thread)
+{
+    if (thread == PTX2SPV_CHECK_SEVERAL) {
+        ct_report_line(report, "%s threads of several warps of the block, without a barrier between", before);
+        return;
+    }
+    ct_report_line(report, "%s thread number %" PRIu32 " of the block, without a barrier between", before, thread);
+    ct_report_member(report, "other", "%" PRIu32, thread);
+}
+
+/* The other block, by its number in the grid, plus 1, or PTX2SPV_CHECK_SEVERAL_BLOCKS. */
+static void add_other_block(struct ct_report *report, const char *before, uint32_t block)
+{
+    if (block == PTX2SPV_CHECK_SEVERAL_BLOCKS) {
+        ct_report_line(report, "%s several blocks of the grid, which nothing orders before", before);
+        return;
+    }
+    ct_report_line(report, "%s block number %" PRIu32 " of the grid, which nothing orders before", before, block - 1);
+    ct_report_member(report, "other_block", "%" PRIu32, block - 1);
+}
+
 /* The other thread or block of a race: its place is not known here, only its number. */
 static void add_other(struct ct_report *report, const struct ptx2spv_check_site *site)
 {
+    const char *const before = site->other & PTX2SPV_CHECK_AFTER_READ ? "after a read by" : "after a write by";
+    const uint32_t other = site->other & ~(PTX2SPV_CHECK_OF_BLOCK | PTX2SPV_CHECK_AFTER_READ);
+
     if (site->fault != PTX2SPV_CHECK_RACE)
         return;
-    if (!is_window(site) && (site->other & PTX2SPV_CHECK_OF_BLOCK)) {
-        ct_report_line(report, "after a write by thread number %" PRIu32 " of the block, without a barrier between",
-                       site->other & ~PTX2SPV_CHECK_OF_BLOCK);
-        ct_report_member(report, "other", "%" PRIu32, site->other & ~PTX2SPV_CHECK_OF_BLOCK);
-        return;
-    }
-    if (!is_window(site)) {
-        ct_report_line(report, "after a write by block number %" PRIu32 " of the grid, which nothing orders before", site->other - 1);
-        ct_report_member(report, "other_block", "%" PRIu32, site->other - 1);
-        return;
-    }
-    if (site->other == PTX2SPV_CHECK_SEVERAL) {
-        ct_report_line(report, "with threads of several warps, without a barrier between");
-        return;
-    }
-    ct_report_line(report, "with thread number %" PRIu32 " of the block, without a barrier between", site->other - 1);
-    ct_report_member(report, "other", "%" PRIu32, site->other - 1);
+    if (is_window(site))
+        add_other_thread(report, "with", other == PTX2SPV_CHECK_SEVERAL ? other : other - 1);
+    else if (site->other & PTX2SPV_CHECK_OF_BLOCK)
+        add_other_thread(report, before, other);
+    else
+        add_other_block(report, before, other);
 }
 
 /* ---- where in memory ---- */

@@ -23,7 +23,7 @@ static bool add_shadowed(struct ct_check_ranges *ranges, uint64_t start, uint64_
         ranges->items = items;
         ranges->capacity = capacity;
     }
-    ranges->items[ranges->n++] = (struct ptx2spv_check_range){start, bytes, shadows.written, shadows.writers, shadows.launches};
+    ranges->items[ranges->n++] = (struct ptx2spv_check_range){start, bytes, shadows.written, shadows.accesses, shadows.launches};
     return true;
 }
 

@@ -98,7 +98,7 @@ struct ct_shadows ct_check_load_shadows(const struct ct_check *check, struct ct_
 {
     static const size_t members[] = {
         [CT_SHADOW_WRITTEN] = offsetof(struct ptx2spv_check_range, written),
-        [CT_SHADOW_WRITERS] = offsetof(struct ptx2spv_check_range, writers),
+        [CT_SHADOW_ACCESSES] = offsetof(struct ptx2spv_check_range, accesses),
         [CT_SHADOW_LAUNCHES] = offsetof(struct ptx2spv_check_range, launches),
     };
     struct ct_shadows shadows = {0};

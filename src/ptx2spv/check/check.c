@@ -197,7 +197,7 @@ static void examine(struct ct_check *check, struct ct_insn *insn)
 {
     static void (*const use_shadow[])(struct ct_check *check, const struct ct_access *access, ct_value shadow) = {
         [CT_SHADOW_WRITTEN] = ct_check_written,
-        [CT_SHADOW_WRITERS] = ct_check_blocks,
+        [CT_SHADOW_ACCESSES] = ct_check_blocks,
         [CT_SHADOW_LAUNCHES] = ct_check_launches,
     };
     struct ct_cursor at = {.fn = check->fn, .block = insn->block, .before = insn, .where = insn->where};

@@ -21,7 +21,7 @@ struct ct_root {
 };
 
 /* The shadows of a range: the members of struct ptx2spv_check_range that say where they are. */
-enum ct_shadow { CT_SHADOW_WRITTEN, CT_SHADOW_WRITERS, CT_SHADOW_LAUNCHES, CT_SHADOWS };
+enum ct_shadow { CT_SHADOW_WRITTEN, CT_SHADOW_ACCESSES, CT_SHADOW_LAUNCHES, CT_SHADOWS };
 /* The values of these members; none: without the option, or for accesses to shared and local memory. */
 struct ct_shadows {
     ct_value at[CT_SHADOWS];
@@ -43,7 +43,8 @@ struct ct_check {
     bool has_shadow[CT_SHADOWS];
     const uint8_t *uses;     /* with check_written: enum ct_check_use of each value that the program has */
     const bool *reported;    /* for loads, by their first results: group_reports.c reports them if they are not allowed */
-    ct_value mark, launch;   /* with fn->checks_blocks: the halves of a mark, see blocks.c */
+    ct_value mark, launch;   /* with fn->checks_blocks: the words of half a mark, see blocks.c */
+    bool notes_loads;        /* likewise: there are stores with which loads may conflict */
     ct_value turn;           /* with fn->checks_turns: where turns.c finds that of the thread */
     ct_value number;         /* with fn->checks_launches: that of the launch */
     ct_value shared_written; /* the distance from shared memory to its shadow of written bytes; none: there is no such shadow */
@@ -177,7 +178,7 @@ void ct_barriers_examine(struct ct_check *check, struct ct_cursor *entry);
 /* blocks.c: whether nothing in the kernel orders blocks; and the test and the marks of an access that is allowed, before it. */
 bool ct_blocks_are_unordered(const struct ct_fn *fn);
 void ct_blocks_begin(struct ct_check *check);
-void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_value writers);
+void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_value accesses);
 
 /* turns.c: whether it is known what orders the threads of a block, and whether there is anything; what keeps the words in shared memory. */
 enum { CT_TURN_THREAD_BYTES = 4 };
@@ -186,10 +187,18 @@ bool ct_turns_change(const struct ct_fn *fn);
 void ct_turns_examine(struct ct_check *check, struct ct_cursor *entry);
 void ct_turns_post_first(struct ct_cursor *at); /* after the shadow is cleared */
 void ct_turns_begin(struct ct_check *check);
-/* The thread's own turn, the thread of a turn, and whether an access in another turn of the block is not ordered before one in the thread's own turn. */
+/* The thread's own turn, the thread of a turn (or PTX2SPV_CHECK_SEVERAL), and whether an access in another turn of the block is not ordered before one in the
+ * thread's own turn. */
 ct_value ct_turn(struct ct_check *check, struct ct_cursor *at);
 ct_value ct_turn_thread(struct ct_cursor *at, ct_value turn);
 ct_value ct_turns_conflict(struct ct_cursor *at, ct_value turn, ct_value other);
+/* A turn, and the upper word of half a mark (blocks.c), which has the bytes that were loaded in it. */
+struct ct_turn_bytes {
+    ct_value turn, upper;
+};
+/* What is remembered of loads in the thread's own turn and in the last one, both of one block and launch: the bytes that several warps have loaded since a
+ * barrier, else those of one turn, else those of the last one. */
+struct ct_turn_bytes ct_turns_join(struct ct_cursor *at, struct ct_turn_bytes own, struct ct_turn_bytes last);
 
 /* launches.c: whether nothing in the kernel is made for talking to the host while it runs; and the marks of an access that is allowed, before it. */
 bool ct_launch_is_unobserved(const struct ct_fn *fn);

@@ -2,7 +2,8 @@
 /* What orders the accesses of a block's threads, for the races that blocks.c looks for: a thread's turn. It is a word with
  *     bits 0 to 9     the number of the thread
  *     bits 10 to 21   the number of barriers that it has passed
- *     bits 22 to 31   the number of warp instructions since then
+ *     bits 22 to 30   the number of warp instructions since then
+ *     bit 31          only where turns of loads are remembered: threads of several warps have loaded the bytes
  * Both numbers stop at their greatest value, after which no more races are found. Accesses of two threads are ordered if the first numbers differ or, in one
  * warp, the second ones.
  *
@@ -12,8 +13,10 @@
 
 #include "ptx2spv/sync/sync.h"
 
-enum { THREAD_BITS = 10, EPOCH_BITS = 12, STEP_BITS = 10, STEP_SHIFT = THREAD_BITS + EPOCH_BITS, WARP_LANES_SHIFT = 5 };
+enum { THREAD_BITS = 10, EPOCH_BITS = 12, STEP_BITS = 9, STEP_SHIFT = THREAD_BITS + EPOCH_BITS, WARP_LANES_SHIFT = 5 };
 enum { MOST_THREADS = (1 << THREAD_BITS) - 1, MOST_EPOCHS = (1 << EPOCH_BITS) - 1, MOST_STEPS = (1 << STEP_BITS) - 1 };
+enum { BYTES_SHIFT = 28 }; /* as in blocks.c */
+#define SEVERAL 0x80000000u
 
 bool ct_turns_are_known(const struct ct_fn *fn)
 {
@@ -99,22 +102,50 @@ ct_value ct_turn(struct ct_check *check, struct ct_cursor *at)
     return check->fn->turns_change ? ct_exchange_load(at, check->turn) : check->turn;
 }
 
+static ct_value of_several_warps(struct ct_cursor *at, ct_value turn)
+{
+    return ct_not(at, ct_equals(at, ct_and_imm(at, turn, SEVERAL), 0));
+}
+
 ct_value ct_turn_thread(struct ct_cursor *at, ct_value turn)
 {
-    return ct_and_imm(at, turn, MOST_THREADS);
+    return ct_select(at, of_several_warps(at, turn), ct_const32(at, PTX2SPV_CHECK_SEVERAL), ct_and_imm(at, turn, MOST_THREADS));
+}
+
+static ct_value same_epochs(struct ct_cursor *at, ct_value differences)
+{
+    return ct_equals(at, ct_and_imm(at, differences, (uint32_t)MOST_EPOCHS << THREAD_BITS), 0);
+}
+
+static ct_value other_warps(struct ct_cursor *at, ct_value differences)
+{
+    return ct_not(at, ct_equals(at, ct_shr_imm(at, ct_and_imm(at, differences, MOST_THREADS), WARP_LANES_SHIFT), 0));
 }
 
 ct_value ct_turns_conflict(struct ct_cursor *at, ct_value turn, ct_value other)
 {
-    const uint32_t epochs = (uint32_t)MOST_EPOCHS << THREAD_BITS;
-    const ct_value differences = ct_xor(at, turn, other);
-    const ct_value is_other = ct_not(at, ct_equals(at, ct_turn_thread(at, differences), 0));
-    const ct_value same_epoch = ct_equals(at, ct_and_imm(at, differences, epochs), 0);
+    const uint32_t epochs = (uint32_t)MOST_EPOCHS << THREAD_BITS, steps = (uint32_t)MOST_STEPS << STEP_SHIFT;
+    const ct_value differences = ct_xor(at, turn, other), several = of_several_warps(at, other);
+    const ct_value is_other = ct_or(at, several, ct_not(at, ct_equals(at, ct_and_imm(at, differences, MOST_THREADS), 0)));
     const ct_value counts = ct_not(at, ct_equals(at, ct_and_imm(at, turn, epochs), epochs));
-    const ct_value other_warp = ct_not(at, ct_equals(at, ct_shr_imm(at, ct_turn_thread(at, differences), WARP_LANES_SHIFT), 0));
-    const ct_value same_step = ct_equals(at, ct_shr_imm(at, differences, STEP_SHIFT), 0);
-    const ct_value step_counts = ct_not(at, ct_equals(at, ct_shr_imm(at, turn, STEP_SHIFT), MOST_STEPS));
+    const ct_value other_warp = ct_or(at, several, other_warps(at, differences));
+    const ct_value same_step = ct_equals(at, ct_and_imm(at, differences, steps), 0);
+    const ct_value step_counts = ct_not(at, ct_equals(at, ct_and_imm(at, turn, steps), steps));
     const ct_value unordered = ct_check_runs_in_step(at->fn) ? other_warp : ct_or(at, other_warp, ct_and(at, same_step, step_counts));
 
-    return ct_and(at, ct_and(at, is_other, unordered), ct_and(at, same_epoch, counts));
+    return ct_and(at, ct_and(at, is_other, unordered), ct_and(at, same_epochs(at, differences), counts));
+}
+
+struct ct_turn_bytes ct_turns_join(struct ct_cursor *at, struct ct_turn_bytes own, struct ct_turn_bytes last)
+{
+    const ct_value differences = ct_xor(at, own.turn, last.turn), common = ct_and(at, own.upper, last.upper);
+    const ct_value same_epoch = same_epochs(at, differences), is_same = ct_equals(at, differences, 0);
+    const ct_value are_common = ct_not(at, ct_equals(at, ct_shr_imm(at, common, BYTES_SHIFT), 0));
+    const ct_value was_several = ct_and(at, same_epoch, of_several_warps(at, last.turn));
+    const ct_value several = ct_and(at, ct_and(at, same_epoch, are_common), other_warps(at, differences));
+    struct ct_turn_bytes joined;
+
+    joined.turn = ct_select(at, several, ct_or_imm(at, own.turn, SEVERAL), own.turn);
+    joined.upper = ct_select(at, several, common, ct_select(at, is_same, ct_or(at, own.upper, last.upper), own.upper));
+    return (struct ct_turn_bytes){ct_select(at, was_several, last.turn, joined.turn), ct_select(at, was_several, last.upper, joined.upper)};
 }
