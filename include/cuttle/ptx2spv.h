@@ -570,6 +570,12 @@ struct ptx2spv_check_range {
      * it, and that of the last one that wrote there (launches.c). With check_launches */
     uint64_t launches;
 };
+/* What the weak stores of a kernel lead to, except variables of the module: memory that nothing else leads to needs no marks of accesses. */
+#define PTX2SPV_STORED_PARAMS 8
+struct ptx2spv_stored_params {
+    uint32_t n;                              /* more than PTX2SPV_STORED_PARAMS: it is not known */
+    uint32_t offsets[PTX2SPV_STORED_PARAMS]; /* of parameters of 8 bytes, from which addresses are computed */
+};
 enum ptx2spv_check_fault {
     PTX2SPV_CHECK_NONE,
     PTX2SPV_CHECK_OUTSIDE,    /* not within one range; in shared memory and local memory, not within that of the block or thread */
@@ -776,6 +782,7 @@ struct ptx2spv_kernel_info {
     uint32_t slots_param_offset;                   /* if shared_in_memory */
     uint32_t number_param_offset;             /* unless 0: an additional parameter of 64 bits, the number of the launch, which is %gridid */
     uint32_t check_param_offset, check_sites; /* see struct ptx2spv_check */
+    struct ptx2spv_stored_params check_stored; /* with check_blocks */
 };
 
 /* A SPIR-V module with one entry point, "main". The words are from malloc. */

@@ -144,6 +144,8 @@
     BLOCKS_RACE(blocks_store_after_load, "ld.global.u32 %w, [%c+16];", "st.global.u32 [%c+16], 9;")                                        \
     BLOCKS_RACE(blocks_store_after_load_u8, "ld.global.u8 %w, [%c+17];", "st.global.u32 [%c+16], 9;")                                      \
     BLOCKS_RACE(blocks_store_after_load_v4, "ld.global.v4.u32 {%s, %w, %m, %n}, [%c+16];", "st.global.u16 [%c+26], 9;")                    \
-    BLOCKS_RACE(blocks_store_after_load_by_both, "ld.global.u32 %w, [%c+16];", "ld.global.u32 %m, [%c+16];\nst.global.u32 [%c+16], 9;")
+    BLOCKS_RACE(blocks_store_after_load_by_both, "ld.global.u32 %w, [%c+16];", "ld.global.u32 %m, [%c+16];\nst.global.u32 [%c+16], 9;")    \
+    BLOCKS_RACE(blocks_store_by_a_loaded_address, "ld.global.u32 %w, [%c+16];",                                                            \
+                "st.shared.u64 [%s+8], %c;\nld.shared.u64 %c, [%s+8];\nst.global.u32 [%c+16], 9;")
 
 #endif

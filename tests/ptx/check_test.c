@@ -51,7 +51,7 @@ static const char head[] =
     ".version 7.4\n.target sm_70\n.address_size 64\n"
     ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n"
     ".global .align 8 .b32 v[4];\n.const .align 4 .b32 c[4];\n.shared .align 4 .b32 s[4];\n.extern .shared .align 4 .b32 d[];\n"
-    ".visible .entry k(.param .u64 out, .param .u32 in)\n{\n"
+    ".visible .entry k(.param .u64 out, .param .u32 in, .param .u64 last)\n{\n"
     ".reg .pred p; .reg .b32 n, m, t; .reg .b64 o, a; ld.param.u64 o,[out]; mov.u32 t,%tid.x; mov.u32 n,t;\n";
 
 static struct ptx2spv_target make_target(enum ptx2spv_dialect dialect)
@@ -191,6 +191,38 @@ static void test_written(void **state)
 }
 
 /* Barriers of whole blocks which not all threads are known to reach together. */
+/* The parameters from which addresses of stores are computed; n: as in struct ptx2spv_stored_params. */
+static void test_stored(void **state)
+{
+    static const struct {
+        const char *name, *body;
+        uint32_t n, offset;
+    } cases[] = {
+        {"a load", "ld.global.u32 n,[o];", 0, 0},
+        {"an atomic", "atom.global.add.u32 n,[o],1;", 0, 0},
+        {"a variable", "mov.u64 o,v; mul.wide.u32 a,t,4; add.u64 o,o,a; st.global.u32 [o],n;", 0, 0},
+        {"shared memory", "mov.u32 n,s; add.u32 n,n,t; st.shared.u8 [n],t;", 0, 0},
+        {"the first parameter, twice", "mul.wide.u32 a,t,4; add.u64 a,o,a; st.global.u32 [a],n; st.global.u32 [o+4],n;", 1, 0},
+        {"the second one", "ld.param.u64 a,[last]; ld.global.u32 n,[o]; st.u32 [a],n;", 1, 16},
+        {"a pointer from memory", "ld.global.u64 a,[o]; st.global.u32 [a],n;", PTX2SPV_STORED_PARAMS + 1, 0},
+        {"and another store", "st.global.u32 [o],n; ld.global.u64 a,[o]; st.global.u32 [a],n;", PTX2SPV_STORED_PARAMS + 1, 0},
+        {"a choice", "ld.param.u64 a,[last]; setp.eq.u32 p,t,0; @p mov.u64 o,a; st.global.u32 [o],n;", PTX2SPV_STORED_PARAMS + 1, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct ptx2spv_options options = {.check = true, .check_blocks = true};
+        struct ptx2spv_module *module = make_module(cases[i].body);
+        struct ptx2spv_kernel kernel;
+
+        compile(cases[i].name, module, PTX2SPV_VULKAN, &options, &kernel);
+        if (kernel.info.check_stored.n != cases[i].n || (cases[i].n == 1 && kernel.info.check_stored.offsets[0] != cases[i].offset))
+            fail_msg("%s: %u, %u", cases[i].name, kernel.info.check_stored.n, kernel.info.check_stored.offsets[0]);
+        ptx2spv_kernel_finish(&kernel);
+        ptx2spv_module_destroy(module);
+    }
+}
+
 static void test_barriers(void **state)
 {
     static const struct {
@@ -244,7 +276,7 @@ static void test_no_check(void **state)
     compile("no check", module, PTX2SPV_VULKAN, NULL, &kernel);
     assert_int_equal(kernel.info.check_sites, 0);
     assert_int_equal(kernel.info.check_param_offset, 0);
-    assert_int_equal(kernel.info.param_bytes, 12);
+    assert_int_equal(kernel.info.param_bytes, 24);
     ptx2spv_kernel_finish(&kernel);
     ptx2spv_module_destroy(module);
 }
@@ -296,10 +328,9 @@ static void test_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accesses),         cmocka_unit_test(test_races),
-        cmocka_unit_test(test_written),          cmocka_unit_test(test_barriers),
-        cmocka_unit_test(test_cooperative_ones), cmocka_unit_test(test_no_check),
-        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_accesses), cmocka_unit_test(test_races),    cmocka_unit_test(test_written),
+        cmocka_unit_test(test_stored),   cmocka_unit_test(test_barriers), cmocka_unit_test(test_cooperative_ones),
+        cmocka_unit_test(test_no_check), cmocka_unit_test(test_places),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

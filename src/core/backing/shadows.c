@@ -48,9 +48,9 @@ static bool is_device_memory(const struct ct_range *range)
     return range->kind == CT_RANGE_POOL || (range->kind == CT_RANGE_DEVICE && !range->imported);
 }
 
-static bool may_have_shadow(const struct ct_range *range)
+static bool may_have_shadow(const struct ct_range *range, bool needs_accesses)
 {
-    return is_device_memory(range) ? ct_config()->check_written || ct_config()->check_blocks
+    return is_device_memory(range) ? ct_config()->check_written || (ct_config()->check_blocks && needs_accesses)
                                    : ct_config()->check_host && ct_range_is_of_host(range);
 }
 
@@ -259,14 +259,14 @@ static struct ct_shadow *usable_or_null(struct ct_context *context, const struct
     return is_usable ? shadow : NULL;
 }
 
-struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struct ct_range *range)
+struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struct ct_range *range, bool needs_accesses)
 {
     struct ct_shadow_places places = {0, 0, 0};
-    const struct ct_shadow *shadow = is_on() && may_have_shadow(range) ? usable_or_null(context, range) : NULL;
+    const struct ct_shadow *shadow = is_on() && may_have_shadow(range, needs_accesses) ? usable_or_null(context, range) : NULL;
 
     if (shadow && shadow->written.host)
         places.written = shadow->written.address - shadow->start;
-    if (shadow && shadow->accesses.host)
+    if (shadow && shadow->accesses.host && needs_accesses)
         places.accesses = shadow->accesses.address - ACCESSES_BYTES * shadow->start;
     if (shadow && shadow->launches.host)
         places.launches = shadow->launches.address - LAUNCHES_BYTES * first_word(shadow->start);
@@ -292,7 +292,7 @@ struct ct_word_launches ct_shadow_launches(struct ct_context *context, uint64_t 
     const struct ct_shadow *shadow;
     struct ct_range range;
 
-    if (ct_address_find(address, 1, &range) != CUDA_SUCCESS || is_device_memory(&range) || !may_have_shadow(&range) ||
+    if (ct_address_find(address, 1, &range) != CUDA_SUCCESS || is_device_memory(&range) || !may_have_shadow(&range, false) ||
         !(shadow = usable_or_null(context, &range)) || !shadow->launches.host)
         return launches;
     memcpy(&launches, (const char *)shadow->launches.host + LAUNCHES_BYTES * (first_word(address) - first_word(range.start)),

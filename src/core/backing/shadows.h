@@ -16,8 +16,8 @@
 struct ct_shadow_places {
     uint64_t written, accesses, launches; /* as in struct ptx2spv_check_range; 0: there is none */
 };
-/* For a kernel of a context. They stay valid until the context has been idle after the range was removed. */
-struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struct ct_range *range);
+/* For a kernel of a context, which needs `accesses` or does not. They stay valid until the context has been idle after the range was removed. */
+struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struct ct_range *range, bool needs_accesses);
 /* A command of a context that is being enqueued writes to [address, address + size_bytes). */
 void ct_shadow_note_write(struct ct_context *context, uint64_t address, uint64_t size_bytes);
 /* The numbers of the launches of a context that read and wrote the word of 4 bytes at an address last; 0: none, or not known. */

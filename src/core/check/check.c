@@ -14,16 +14,17 @@ void ct_check_note_launch(const struct ct_function *function)
         ct_shadow_forget_all();
 }
 
-CUresult ct_check_block_init(struct ct_check_block *block, struct ct_function *function, const struct ptx2spv_check_range *extra,
-                             size_t n_extra)
+CUresult ct_check_block_init(struct ct_check_block *block, struct ct_function *function, const unsigned char *params,
+                             const struct ptx2spv_check_range *extra, size_t n_extra)
 {
+    const struct ct_check_stored stored = ct_check_stored(&function->info.check_stored, params);
     struct ct_check_sites *sites;
     CUresult r = ct_check_sites_of(function, &sites);
 
     if (r != CUDA_SUCCESS)
         return r;
     *block = (struct ct_check_block){.function = function, .sites = sites->memory.address, .launch = ct_history_now()};
-    return ct_check_ranges_init(&block->ranges, function->module->context, extra, n_extra);
+    return ct_check_ranges_init(&block->ranges, function->module->context, &stored, extra, n_extra);
 }
 
 void ct_check_block_finish(struct ct_check_block *block)

@@ -17,10 +17,10 @@ struct ct_check_block {
 
 /* Before the launch of a function, checked or not, is recorded. */
 void ct_check_note_launch(const struct ct_function *function);
-/* Makes it for a launch of a function whose info.check_param_offset is not 0. extra: further ranges that the kernel may access. Finish it on success.
- * OUT_OF_MEMORY. */
-CUresult ct_check_block_init(struct ct_check_block *block, struct ct_function *function, const struct ptx2spv_check_range *extra,
-                             size_t n_extra);
+/* Makes it for a launch of a function whose info.check_param_offset is not 0, with packed parameters. extra: further ranges that the kernel may access. Finish
+ * it on success. OUT_OF_MEMORY. */
+CUresult ct_check_block_init(struct ct_check_block *block, struct ct_function *function, const unsigned char *params,
+                             const struct ptx2spv_check_range *extra, size_t n_extra);
 void ct_check_block_finish(struct ct_check_block *block);
 size_t ct_check_block_bytes(const struct ct_check_block *block);
 /* Writes it to host memory, 16-byte aligned, which kernels see at an address, and that address to the packed parameters of the launch. */

@@ -8,6 +8,7 @@
 #include "core/vmm/vmm.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define CT_CHANNEL "check"
 #define FIRST_CAPACITY 64
@@ -90,7 +91,32 @@ static bool add_mappings(struct ct_check_ranges *ranges, const struct ct_range *
     return true;
 }
 
-static bool add_range(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_range *range)
+/* A parameter that leads nowhere is no pointer, so that the address of a store must have been computed from something else besides. */
+struct ct_check_stored ct_check_stored(const struct ptx2spv_stored_params *stored, const unsigned char *params)
+{
+    struct ct_check_stored out = {.is_known = stored->n <= PTX2SPV_STORED_PARAMS};
+    struct ct_range range;
+    uint64_t address;
+
+    for (uint32_t i = 0; out.is_known && i < stored->n; i++) {
+        memcpy(&address, params + stored->offsets[i], sizeof address);
+        out.is_known = !address || ct_address_find(address, 0, &range) == CUDA_SUCCESS;
+        out.addresses[out.n++] = address;
+    }
+    return out;
+}
+
+static bool is_stored_to(const struct ct_range *range, const struct ct_check_stored *stored)
+{
+    bool found = !stored->is_known;
+
+    for (unsigned i = 0; i < stored->n && !found; i++)
+        found = stored->addresses[i] - range->start < range->size_bytes;
+    return found;
+}
+
+static bool add_range(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_range *range,
+                      const struct ct_check_stored *stored)
 {
     const uint64_t flag = ct_range_is_read_only(range) ? PTX2SPV_CHECK_READ_ONLY : 0;
 
@@ -98,16 +124,16 @@ static bool add_range(struct ct_check_ranges *ranges, struct ct_context *context
         return add_image(ranges, context, range);
     if (range->kind == CT_RANGE_VIRTUAL)
         return add_mappings(ranges, range);
-    return add_shadowed(ranges, range->start, range->size_bytes | flag, ct_shadow_places(context, range));
+    return add_shadowed(ranges, range->start, range->size_bytes | flag, ct_shadow_places(context, range, is_stored_to(range, stored)));
 }
 
-static bool add_all(struct ct_check_ranges *ranges, struct ct_context *context)
+static bool add_all(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_check_stored *stored)
 {
     struct ct_range range;
     uint64_t at = 0;
 
     for (; at < UINT64_MAX && ct_address_find_any(at, UINT64_MAX - at, &range); at = range.start + range.size_bytes)
-        if (!add_range(ranges, context, &range))
+        if (!add_range(ranges, context, &range, stored))
             return false;
     return true;
 }
@@ -119,13 +145,13 @@ static int compare_starts(const void *a, const void *b)
     return x->start < y->start ? -1 : x->start > y->start;
 }
 
-CUresult ct_check_ranges_init(struct ct_check_ranges *ranges, struct ct_context *context, const struct ptx2spv_check_range *extra,
-                              size_t n_extra)
+CUresult ct_check_ranges_init(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_check_stored *stored,
+                              const struct ptx2spv_check_range *extra, size_t n_extra)
 {
     bool complete;
 
     *ranges = (struct ct_check_ranges){NULL, 0, 0};
-    complete = add(ranges, 0, 0) && add_all(ranges, context);
+    complete = add(ranges, 0, 0) && add_all(ranges, context, stored);
     for (size_t i = 0; i < n_extra && complete; i++)
         complete = add(ranges, extra[i].start, extra[i].bytes);
     if (!complete || ranges->n > UINT32_MAX) {

@@ -11,10 +11,18 @@ struct ct_check_ranges {
     size_t n, capacity;
 };
 
+/* What the stores of a launch lead to. */
+struct ct_check_stored {
+    bool is_known; /* else they may lead anywhere */
+    unsigned n;
+    uint64_t addresses[PTX2SPV_STORED_PARAMS];
+};
+struct ct_check_stored ct_check_stored(const struct ptx2spv_stored_params *stored, const unsigned char *params);
+
 /* All ranges at this moment: those of the address map, where the variables of the context's modules take the places of their images, and `extra`, which
- * the map does not contain. Finish it on success. OUT_OF_MEMORY. */
-CUresult ct_check_ranges_init(struct ct_check_ranges *ranges, struct ct_context *context, const struct ptx2spv_check_range *extra,
-                              size_t n_extra);
+ * the map does not contain. Only those to which stores lead have marks of accesses. Finish it on success. OUT_OF_MEMORY. */
+CUresult ct_check_ranges_init(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_check_stored *stored,
+                              const struct ptx2spv_check_range *extra, size_t n_extra);
 void ct_check_ranges_finish(struct ct_check_ranges *ranges);
 /* The range that contains an address; NULL: none. */
 const struct ptx2spv_check_range *ct_check_ranges_find(const struct ct_check_ranges *ranges, uint64_t address);

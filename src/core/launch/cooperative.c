@@ -197,18 +197,19 @@ static CUresult place_check(struct cooperative *job, const struct ct_launch_code
         {.start = params, .bytes = code->info->param_bytes | PTX2SPV_CHECK_READ_ONLY},
         {.start = barriers, .bytes = job->control.address + job->control.memory->size_bytes - barriers},
     };
+    unsigned char *const host_params = (unsigned char *)job->control.host + PARAMS_OFFSET;
     struct ct_check_block block;
     CUresult r;
 
     ct_check_note_launch(code->function);
     if (!code->info->check_param_offset)
         return CUDA_SUCCESS;
-    r = ct_check_block_init(&block, code->function, extra, sizeof extra / sizeof *extra);
+    r = ct_check_block_init(&block, code->function, host_params, extra, sizeof extra / sizeof *extra);
     if (r != CUDA_SUCCESS)
         return r;
     r = ct_backing_create_host(job->context, ct_check_block_bytes(&block), CT_MEMORY_HOST, &job->check);
     if (r == CUDA_SUCCESS)
-        ct_check_block_write(&block, job->check.host, job->check.address, (unsigned char *)job->control.host + PARAMS_OFFSET);
+        ct_check_block_write(&block, job->check.host, job->check.address, host_params);
     ct_check_block_finish(&block);
     return r;
 }

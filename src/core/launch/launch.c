@@ -180,7 +180,7 @@ static CUresult place_check(struct ct_stream *stream, const struct ct_launch_cod
     ct_check_note_launch(code->function);
     if (!code->info->check_param_offset)
         return CUDA_SUCCESS;
-    r = ct_check_block_init(&block, code->function, &in_memory, params_or_null != NULL);
+    r = ct_check_block_init(&block, code->function, params, &in_memory, params_or_null != NULL);
     if (r != CUDA_SUCCESS)
         return r;
     r = ct_stream_ring_take(stream->ring, ct_check_block_bytes(&block), CT_PARAMS_ALIGN, &piece);

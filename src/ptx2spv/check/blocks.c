@@ -10,7 +10,8 @@
  * first half is of the same block, the second one tells whether a barrier or a warp instruction was between. Should that one be of another block, the access
  * conflicts in any case. A store that changes nothing does not conflict, since programs set flags like that.
  *
- * Words without marks have those of struct ptx2spv_check.written, which belong to no launch.
+ * Words without marks have those of struct ptx2spv_check.written, which belong to no launch. To these belongs all memory to which no store of the kernel leads
+ * (struct ptx2spv_stored_params).
  *
  * Only the last store is known, and of loads what note_loads remembers, so not every race is found. A kernel is left alone if anything in it may order blocks:
  * fences of more than the block, strong loads and stores (also volatile ones), atomic operations with an order, which contain fences, cooperative launches and
@@ -299,6 +300,27 @@ static void note_store(const struct ct_check *check, struct ct_cursor *at, const
         store_mark(at, mark_at(at, marks, marks->stores, i), STORE_MARK, &own);
 }
 
+/* Whether what a store leads to can be told by the host, and has been noted already, or needs no note: variables have no marks. */
+static bool is_noted(const struct ptx2spv_stored_params *stored, const struct ct_root *root)
+{
+    if (root->kind == CT_ROOT_VARIABLE || stored->n > PTX2SPV_STORED_PARAMS)
+        return true;
+    for (uint32_t i = 0; i < stored->n; i++)
+        if (root->kind == CT_ROOT_PARAM && stored->offsets[i] == root->offset)
+            return true;
+    return false;
+}
+
+static void note_stored(struct ptx2spv_stored_params *stored, const struct ct_root *root)
+{
+    if (is_noted(stored, root))
+        return;
+    if (root->kind != CT_ROOT_PARAM || stored->n == PTX2SPV_STORED_PARAMS)
+        stored->n = PTX2SPV_STORED_PARAMS + 1;
+    else
+        stored->offsets[stored->n++] = (uint32_t)root->offset;
+}
+
 void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_value accesses)
 {
     struct ct_insn *insn = access->insn;
@@ -326,8 +348,9 @@ void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_
     if (access->writes)
         found.holds = ct_and(&at, found.holds, ct_not(&at, changes_nothing(&at, access)));
     report(check, &at, access, &found);
-    if (access->writes)
+    if (access->writes) {
         note_store(check, &at, &marks);
-    else if (check->notes_loads)
+        note_stored(&check->fn->check_stored, &access->root);
+    } else if (check->notes_loads)
         note_loads(check, &at, access, &marks);
 }

@@ -188,6 +188,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .number_param_offset = fn->number_param_offset,
         .check_param_offset = fn->check_param_offset,
         .check_sites = fn->check_sites,
+        .check_stored = fn->check_stored,
         .checks_races = fn->checks_races,
         .checks_written = fn->checks_written,
         .checks_barriers = fn->checks_barriers,
