@@ -19,8 +19,8 @@
 #include "check.h"
 
 enum { WORD = 4, MARKS_SHIFT = 3, STORE_MARK = 0, LOADS_MARK = 16 };
-enum { LAUNCH_BITS = 28, BYTES_SHIFT = 28, ALL_BYTES = 15 }; /* of the upper word of half a mark */
-#define SEVERAL UINT32_MAX                                   /* several blocks have loaded these bytes */
+enum { LAUNCH_BITS = 28, ALL_BYTES = 15 }; /* of the upper word of half a mark */
+#define SEVERAL UINT32_MAX                 /* several blocks have loaded these bytes */
 
 bool ct_blocks_are_unordered(const struct ct_fn *fn)
 {
@@ -92,14 +92,14 @@ static struct marks marks_of(struct ct_check *check, struct ct_cursor *at, const
     const ct_value word = ct_and_imm(at, access->address, ~UINT64_C(3)), control = ct_check_control(check);
     const ct_value place = ct_add(at, ct_shl_imm(at, word, MARKS_SHIFT), accesses);
     struct marks marks = {.n = access->bytes > WORD ? access->bytes / WORD : 1, .none = ct_equals(at, accesses, 0)};
-    ct_value bytes = ct_const32(at, (uint32_t)ALL_BYTES << BYTES_SHIFT);
+    ct_value bytes = ct_const32(at, (uint32_t)ALL_BYTES << CT_MARK_BYTES_SHIFT);
 
     marks.loads = ct_select(at, marks.none, ct_add_imm(at, control, offsetof(struct ptx2spv_check, written)), place);
     marks.stores = ct_select(at, marks.none, ct_add_imm(at, control, offsetof(struct ptx2spv_check, scratch)), place);
     if (access->bytes < WORD) {
         const ct_value first = ct_and_imm(at, ct_low32(at, access->address), WORD - 1);
 
-        bytes = ct_shl_imm(at, ct_bits2(at, CT_OP_SHL, ct_const32(at, (1u << access->bytes) - 1), first), BYTES_SHIFT);
+        bytes = ct_shl_imm(at, ct_bits2(at, CT_OP_SHL, ct_const32(at, (1u << access->bytes) - 1), first), CT_MARK_BYTES_SHIFT);
     }
     marks.upper = ct_or(at, check->launch, bytes);
     if (check->turn.i)
@@ -166,25 +166,20 @@ static ct_value is_of_launch(const struct ct_check *check, struct ct_cursor *at,
     return ct_equals(at, ct_and_imm(at, ct_xor(at, upper, check->launch), (1u << LAUNCH_BITS) - 1), 0);
 }
 
-static ct_value have_common_bytes(struct ct_cursor *at, ct_value upper, ct_value other_upper)
-{
-    return ct_not(at, ct_equals(at, ct_shr_imm(at, ct_and(at, upper, other_upper), BYTES_SHIFT), 0));
-}
-
 /* ---- conflicts ---- */
 
 /* *other: what a report says about the other block or thread, if the result is true. */
 static ct_value conflict(const struct ct_check *check, struct ct_cursor *at, const struct marks *marks, const struct mark *last,
                          ct_value *other)
 {
-    const ct_value counts = ct_and(at, is_of_launch(check, at, last->of_block), have_common_bytes(at, last->of_block, marks->upper));
+    const ct_value counts = ct_and(at, is_of_launch(check, at, last->of_block), ct_have_common_bytes(at, last->of_block, marks->upper));
     const ct_value is_other_block = ct_and(at, counts, ct_icmp(at, PTX_B32, PTX_NE, last->block, check->mark));
     ct_value turn_counts, conflicts;
 
     *other = ct_and_imm(at, last->block, PTX2SPV_CHECK_SEVERAL_BLOCKS);
     if (!check->turn.i)
         return is_other_block;
-    turn_counts = ct_and(at, is_of_launch(check, at, last->of_turn), have_common_bytes(at, last->of_turn, marks->upper));
+    turn_counts = ct_and(at, is_of_launch(check, at, last->of_turn), ct_have_common_bytes(at, last->of_turn, marks->upper));
     conflicts = ct_and(at, turn_counts, ct_turns_conflict(at, marks->turn, last->turn));
     *other = ct_select(at, is_other_block, *other, ct_or_imm(at, ct_turn_thread(at, last->turn), PTX2SPV_CHECK_OF_BLOCK));
     return ct_or(at, is_other_block, conflicts);
@@ -244,7 +239,7 @@ static struct mark with_load(const struct ct_check *check, struct ct_cursor *at,
     const ct_value in_launch = is_of_launch(check, at, last->of_block);
     const ct_value is_own = ct_and(at, in_launch, ct_icmp(at, PTX_B32, PTX_EQ, last->block, check->mark));
     const ct_value was_several = ct_and(at, in_launch, ct_equals(at, last->block, SEVERAL));
-    const ct_value is_common = ct_and(at, in_launch, have_common_bytes(at, last->of_block, marks->upper));
+    const ct_value is_common = ct_and(at, in_launch, ct_have_common_bytes(at, last->of_block, marks->upper));
     const ct_value several = ct_and(at, is_common, ct_not(at, is_own));
     struct mark joined = own;
 

@@ -192,7 +192,10 @@ void ct_turns_begin(struct ct_check *check);
 ct_value ct_turn(struct ct_check *check, struct ct_cursor *at);
 ct_value ct_turn_thread(struct ct_cursor *at, ct_value turn);
 ct_value ct_turns_conflict(struct ct_cursor *at, ct_value turn, ct_value other);
-/* A turn, and the upper word of half a mark (blocks.c), which has the bytes that were loaded in it. */
+/* The upper word of half a mark (blocks.c) has the set of bytes from this bit on. */
+enum { CT_MARK_BYTES_SHIFT = 28 };
+ct_value ct_have_common_bytes(struct ct_cursor *at, ct_value upper, ct_value other);
+/* A turn, and the upper word with the bytes that were loaded in it. */
 struct ct_turn_bytes {
     ct_value turn, upper;
 };

@@ -15,7 +15,6 @@
 
 enum { THREAD_BITS = 10, EPOCH_BITS = 12, STEP_BITS = 9, STEP_SHIFT = THREAD_BITS + EPOCH_BITS, WARP_LANES_SHIFT = 5 };
 enum { MOST_THREADS = (1 << THREAD_BITS) - 1, MOST_EPOCHS = (1 << EPOCH_BITS) - 1, MOST_STEPS = (1 << STEP_BITS) - 1 };
-enum { BYTES_SHIFT = 28 }; /* as in blocks.c */
 #define SEVERAL 0x80000000u
 
 bool ct_turns_are_known(const struct ct_fn *fn)
@@ -136,16 +135,22 @@ ct_value ct_turns_conflict(struct ct_cursor *at, ct_value turn, ct_value other)
     return ct_and(at, ct_and(at, is_other, unordered), ct_and(at, same_epochs(at, differences), counts));
 }
 
+ct_value ct_have_common_bytes(struct ct_cursor *at, ct_value upper, ct_value other)
+{
+    return ct_not(at, ct_equals(at, ct_shr_imm(at, ct_and(at, upper, other), CT_MARK_BYTES_SHIFT), 0));
+}
+
 struct ct_turn_bytes ct_turns_join(struct ct_cursor *at, struct ct_turn_bytes own, struct ct_turn_bytes last)
 {
-    const ct_value differences = ct_xor(at, own.turn, last.turn), common = ct_and(at, own.upper, last.upper);
+    const ct_value differences = ct_xor(at, own.turn, last.turn);
     const ct_value same_epoch = same_epochs(at, differences), is_same = ct_equals(at, differences, 0);
-    const ct_value are_common = ct_not(at, ct_equals(at, ct_shr_imm(at, common, BYTES_SHIFT), 0));
     const ct_value was_several = ct_and(at, same_epoch, of_several_warps(at, last.turn));
-    const ct_value several = ct_and(at, ct_and(at, same_epoch, are_common), other_warps(at, differences));
+    const ct_value several =
+        ct_and(at, ct_and(at, same_epoch, ct_have_common_bytes(at, own.upper, last.upper)), other_warps(at, differences));
     struct ct_turn_bytes joined;
 
     joined.turn = ct_select(at, several, ct_or_imm(at, own.turn, SEVERAL), own.turn);
-    joined.upper = ct_select(at, several, common, ct_select(at, is_same, ct_or(at, own.upper, last.upper), own.upper));
+    joined.upper = ct_select(at, is_same, ct_or(at, own.upper, last.upper), own.upper);
+    joined.upper = ct_select(at, several, ct_and(at, own.upper, last.upper), joined.upper);
     return (struct ct_turn_bytes){ct_select(at, was_several, last.turn, joined.turn), ct_select(at, was_several, last.upper, joined.upper)};
 }
