@@ -555,6 +555,7 @@ struct ptx2spv_check {
     uint64_t ranges;     /* CUDA address of the ranges that kernels may access, in ascending order; the first one has start and bytes 0 */
     uint32_t n_ranges;   /* with that first one */
     uint32_t launch;     /* what reports of this launch contain */
+    uint64_t variables;  /* struct ptx2spv_check_range.accesses of the module's variables that are not constant */
     /* Here follows a struct ptx2spv_check_range for each whole 8 bytes of the declared parameters: the range that may be written which contains
      * this value as an address, or bytes 0. */
 };
@@ -570,11 +571,12 @@ struct ptx2spv_check_range {
      * it, and that of the last one that wrote there (launches.c). With check_launches */
     uint64_t launches;
 };
-/* What the weak stores of a kernel lead to, except variables of the module: memory that nothing else leads to needs no marks of accesses. */
+/* What the weak stores of a kernel lead to. Other memory needs no marks of accesses. */
 #define PTX2SPV_STORED_PARAMS 8
-struct ptx2spv_stored_params {
-    uint32_t n;                              /* more than PTX2SPV_STORED_PARAMS: it is not known */
-    uint32_t offsets[PTX2SPV_STORED_PARAMS]; /* of parameters of 8 bytes, from which addresses are computed */
+struct ptx2spv_stored {
+    uint32_t to_variables;                  /* variables of the module */
+    uint32_t n_params;                      /* more than PTX2SPV_STORED_PARAMS: it is not known what they lead to */
+    uint32_t params[PTX2SPV_STORED_PARAMS]; /* offsets of parameters of 8 bytes, from which addresses are computed */
 };
 enum ptx2spv_check_fault {
     PTX2SPV_CHECK_NONE,
@@ -782,7 +784,7 @@ struct ptx2spv_kernel_info {
     uint32_t slots_param_offset;                   /* if shared_in_memory */
     uint32_t number_param_offset;             /* unless 0: an additional parameter of 64 bits, the number of the launch, which is %gridid */
     uint32_t check_param_offset, check_sites; /* see struct ptx2spv_check */
-    struct ptx2spv_stored_params check_stored; /* with check_blocks */
+    struct ptx2spv_stored check_stored;       /* with check_blocks */
 };
 
 /* A SPIR-V module with one entry point, "main". The words are from malloc. */

@@ -23,8 +23,9 @@
     "mov.u32 %v, 0;\nmov.u32 %w, 0;\nmov.u32 %m, 0;\nmov.u32 %n, 0;\nmov.u64 %l, 0;\n" code                                                \
     "or.b32 %v, %v, %w;\nor.b32 %v, %v, %m;\nor.b32 %v, %v, %n;\ncvt.u32.u64 %w, %l;\nor.b32 %v, %v, %w;\nst.global.u32 [%a+1024], %v;\n"  \
     "st.global.u32 [%a], 7;\nret;\n}\n"
-static const char ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b32 room[];\n" BARRIER_SYNCS MASK_SYNCS
-    RACE_SYNCS LOADS_SYNCS THREADS_SYNCS BLOCKS_SYNCS
+static const char ptx[] =
+    ".version 7.4\n.target sm_80\n.address_size 64\n.extern .shared .align 16 .b32 room[];\n"
+    ".global .align 16 .b32 common[64];\n" BARRIER_SYNCS MASK_SYNCS RACE_SYNCS LOADS_SYNCS THREADS_SYNCS BLOCKS_SYNCS
         /* Allowed: some threads end before a barrier; warps come to one barrier in different ways. */
         SYNC(early_end, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 40;\nst.global.u32 [%a], 7;\n@%q ret;\nbar.sync 0;\nbar.sync 0;\n")
             SYNC(two_ways, "", "", 32, 63, 0, 0, "setp.ge.u32 %q, %t, 32;\n@%q bra B;\nbar.sync 0;\nbra C;\nB: bar.sync 0;\nC:\n")

@@ -146,6 +146,10 @@
     BLOCKS_RACE(blocks_store_after_load_v4, "ld.global.v4.u32 {%s, %w, %m, %n}, [%c+16];", "st.global.u16 [%c+26], 9;")                    \
     BLOCKS_RACE(blocks_store_after_load_by_both, "ld.global.u32 %w, [%c+16];", "ld.global.u32 %m, [%c+16];\nst.global.u32 [%c+16], 9;")    \
     BLOCKS_RACE(blocks_store_by_a_loaded_address, "ld.global.u32 %w, [%c+16];",                                                            \
-                "st.shared.u64 [%s+8], %c;\nld.shared.u64 %c, [%s+8];\nst.global.u32 [%c+16], 9;")
+                "st.shared.u64 [%s+8], %c;\nld.shared.u64 %c, [%s+8];\nst.global.u32 [%c+16], 9;")                                         \
+    BLOCKS_RACE(blocks_load_variable, "st.global.u32 [common+16], 9;", "@!%k bra E;\nld.global.u32 %v, [common+16];")                      \
+    BLOCKS_RACE(blocks_store_variable, "ld.global.u32 %w, [common+16];", "@!%k bra E;\nst.global.u32 [common+16], 9;")                     \
+    BLOCKS_RACE(blocks_store_in_variable, "mov.u64 %l, common;\nmad.wide.u32 %l, %t, 4, %l;\nst.global.u32 [%l+24], 9;",                   \
+                "mov.u64 %l, common;\n@!%k add.u64 %l, %l, 64;\nmad.wide.u32 %l, %t, 4, %l;\nst.u8 [%l+13], 9;")
 
 #endif

@@ -191,22 +191,22 @@ static void test_written(void **state)
 }
 
 /* Barriers of whole blocks which not all threads are known to reach together. */
-/* The parameters from which addresses of stores are computed; n: as in struct ptx2spv_stored_params. */
+/* The parameters from which addresses of stores are computed; n: as in struct ptx2spv_stored. */
 static void test_stored(void **state)
 {
     static const struct {
         const char *name, *body;
-        uint32_t n, offset;
+        uint32_t n, offset, to_variables;
     } cases[] = {
-        {"a load", "ld.global.u32 n,[o];", 0, 0},
-        {"an atomic", "atom.global.add.u32 n,[o],1;", 0, 0},
-        {"a variable", "mov.u64 o,v; mul.wide.u32 a,t,4; add.u64 o,o,a; st.global.u32 [o],n;", 0, 0},
-        {"shared memory", "mov.u32 n,s; add.u32 n,n,t; st.shared.u8 [n],t;", 0, 0},
-        {"the first parameter, twice", "mul.wide.u32 a,t,4; add.u64 a,o,a; st.global.u32 [a],n; st.global.u32 [o+4],n;", 1, 0},
-        {"the second one", "ld.param.u64 a,[last]; ld.global.u32 n,[o]; st.u32 [a],n;", 1, 16},
-        {"a pointer from memory", "ld.global.u64 a,[o]; st.global.u32 [a],n;", PTX2SPV_STORED_PARAMS + 1, 0},
-        {"and another store", "st.global.u32 [o],n; ld.global.u64 a,[o]; st.global.u32 [a],n;", PTX2SPV_STORED_PARAMS + 1, 0},
-        {"a choice", "ld.param.u64 a,[last]; setp.eq.u32 p,t,0; @p mov.u64 o,a; st.global.u32 [o],n;", PTX2SPV_STORED_PARAMS + 1, 0},
+        {"a load", "ld.global.u32 n,[o];", 0, 0, 0},
+        {"an atomic", "atom.global.add.u32 n,[o],1;", 0, 0, 0},
+        {"a variable", "mov.u64 o,v; mul.wide.u32 a,t,4; add.u64 o,o,a; st.global.u32 [o],n;", 0, 0, 1},
+        {"shared memory", "mov.u32 n,s; add.u32 n,n,t; st.shared.u8 [n],t;", 0, 0, 0},
+        {"the first parameter, twice", "mul.wide.u32 a,t,4; add.u64 a,o,a; st.global.u32 [a],n; st.global.u32 [o+4],n;", 1, 0, 0},
+        {"the second one", "ld.param.u64 a,[last]; ld.global.u32 n,[o]; st.u32 [a],n;", 1, 16, 0},
+        {"a pointer from memory", "ld.global.u64 a,[o]; st.global.u32 [a],n;", PTX2SPV_STORED_PARAMS + 1, 0, 0},
+        {"and another store", "st.global.u32 [o],n; ld.global.u64 a,[o]; st.global.u32 [a],n;", PTX2SPV_STORED_PARAMS + 1, 0, 0},
+        {"a choice", "ld.param.u64 a,[last]; setp.eq.u32 p,t,0; @p mov.u64 o,a; st.global.u32 [o],n;", PTX2SPV_STORED_PARAMS + 1, 0, 0},
     };
 
     (void)state;
@@ -216,8 +216,9 @@ static void test_stored(void **state)
         struct ptx2spv_kernel kernel;
 
         compile(cases[i].name, module, PTX2SPV_VULKAN, &options, &kernel);
-        if (kernel.info.check_stored.n != cases[i].n || (cases[i].n == 1 && kernel.info.check_stored.offsets[0] != cases[i].offset))
-            fail_msg("%s: %u, %u", cases[i].name, kernel.info.check_stored.n, kernel.info.check_stored.offsets[0]);
+        assert_int_equal(kernel.info.check_stored.to_variables, cases[i].to_variables);
+        if (kernel.info.check_stored.n_params != cases[i].n || (cases[i].n == 1 && kernel.info.check_stored.params[0] != cases[i].offset))
+            fail_msg("%s: %u, %u", cases[i].name, kernel.info.check_stored.n_params, kernel.info.check_stored.params[0]);
         ptx2spv_kernel_finish(&kernel);
         ptx2spv_module_destroy(module);
     }

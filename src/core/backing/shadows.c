@@ -48,10 +48,20 @@ static bool is_device_memory(const struct ct_range *range)
     return range->kind == CT_RANGE_POOL || (range->kind == CT_RANGE_DEVICE && !range->imported);
 }
 
-static bool may_have_shadow(const struct ct_range *range, bool needs_accesses)
+/* The parts that the shadow of a range has. */
+static bool has_written(const struct ct_range *range)
 {
-    return is_device_memory(range) ? ct_config()->check_written || (ct_config()->check_blocks && needs_accesses)
-                                   : ct_config()->check_host && ct_range_is_of_host(range);
+    return ct_config()->check_written && is_device_memory(range);
+}
+
+static bool has_accesses(const struct ct_range *range)
+{
+    return ct_config()->check_blocks && (is_device_memory(range) || range->kind == CT_RANGE_MODULE);
+}
+
+static bool has_launches(const struct ct_range *range)
+{
+    return ct_config()->check_host && ct_range_is_of_host(range) && !is_device_memory(range);
 }
 
 /* ---- allocations that are gone ---- */
@@ -158,14 +168,14 @@ static bool make_zeros(struct ct_context *context, uint64_t size_bytes, struct c
     return r == CUDA_SUCCESS;
 }
 
-static bool make_memory(struct ct_context *context, struct ct_shadow *shadow, bool is_device)
+static bool make_memory(struct ct_context *context, const struct ct_range *range, struct ct_shadow *shadow)
 {
     const uint64_t words = (shadow->size_bytes + 3) / 4 * 4;
 
-    if (!is_device)
-        return make_zeros(context, LAUNCHES_BYTES * (words + 4), &shadow->launches); /* the range need not begin at a word */
-    return (!ct_config()->check_written || make_zeros(context, shadow->size_bytes, &shadow->written)) &&
-           (!ct_config()->check_blocks || make_zeros(context, ACCESSES_BYTES * words, &shadow->accesses));
+    return (!has_written(range) || make_zeros(context, shadow->size_bytes, &shadow->written)) &&
+           (!has_accesses(range) || make_zeros(context, ACCESSES_BYTES * words, &shadow->accesses)) &&
+           (!has_launches(range) ||
+            make_zeros(context, LAUNCHES_BYTES * (words + 4), &shadow->launches)); /* the range need not begin at a word */
 }
 
 /* A new shadow, which is in no list. context_or_null NULL: forgotten. NULL: out of memory. */
@@ -180,7 +190,7 @@ static struct ct_shadow *make_or_null(struct ct_context *context_or_null, const 
                                  .id = range->id,
                                  .context = range->context,
                                  .is_forgotten = !context_or_null};
-    if (context_or_null && !make_memory(context_or_null, shadow, is_device_memory(range))) {
+    if (context_or_null && !make_memory(context_or_null, range, shadow)) {
         ct_log(CT_LOG_INFO,
                "accesses to an allocation of %llu bytes are not examined as the options say: there is no memory for its shadow",
                (unsigned long long)range->size_bytes);
@@ -262,7 +272,8 @@ static struct ct_shadow *usable_or_null(struct ct_context *context, const struct
 struct ct_shadow_places ct_shadow_places(struct ct_context *context, const struct ct_range *range, bool needs_accesses)
 {
     struct ct_shadow_places places = {0, 0, 0};
-    const struct ct_shadow *shadow = is_on() && may_have_shadow(range, needs_accesses) ? usable_or_null(context, range) : NULL;
+    const bool needs_one = has_written(range) || (has_accesses(range) && needs_accesses) || has_launches(range);
+    const struct ct_shadow *shadow = is_on() && needs_one ? usable_or_null(context, range) : NULL;
 
     if (shadow && shadow->written.host)
         places.written = shadow->written.address - shadow->start;
@@ -292,8 +303,8 @@ struct ct_word_launches ct_shadow_launches(struct ct_context *context, uint64_t 
     const struct ct_shadow *shadow;
     struct ct_range range;
 
-    if (ct_address_find(address, 1, &range) != CUDA_SUCCESS || is_device_memory(&range) || !may_have_shadow(&range, false) ||
-        !(shadow = usable_or_null(context, &range)) || !shadow->launches.host)
+    if (ct_address_find(address, 1, &range) != CUDA_SUCCESS || !has_launches(&range) || !(shadow = usable_or_null(context, &range)) ||
+        !shadow->launches.host)
         return launches;
     memcpy(&launches, (const char *)shadow->launches.host + LAUNCHES_BYTES * (first_word(address) - first_word(range.start)),
            sizeof launches);

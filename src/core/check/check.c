@@ -17,13 +17,16 @@ void ct_check_note_launch(const struct ct_function *function)
 CUresult ct_check_block_init(struct ct_check_block *block, struct ct_function *function, const unsigned char *params,
                              const struct ptx2spv_check_range *extra, size_t n_extra)
 {
-    const struct ct_check_stored stored = ct_check_stored(&function->info.check_stored, params);
+    const struct ct_check_stored stored = ct_check_stored(&function->info.check_stored, params, function->module);
     struct ct_check_sites *sites;
     CUresult r = ct_check_sites_of(function, &sites);
 
     if (r != CUDA_SUCCESS)
         return r;
-    *block = (struct ct_check_block){.function = function, .sites = sites->memory.address, .launch = ct_history_now()};
+    *block = (struct ct_check_block){.function = function,
+                                     .sites = sites->memory.address,
+                                     .launch = ct_history_now(),
+                                     .variables = ct_check_ranges_of_variables(function->module, &stored)};
     return ct_check_ranges_init(&block->ranges, function->module->context, &stored, extra, n_extra);
 }
 
@@ -63,6 +66,7 @@ void ct_check_block_write(const struct ct_check_block *block, void *host, uint64
         .ranges = address + ranges_offset,
         .n_ranges = (uint32_t)block->ranges.n,
         .launch = (uint32_t)block->launch,
+        .variables = block->variables,
         .written = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX},
     };
     for (size_t i = 0; i < n; i++)

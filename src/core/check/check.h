@@ -12,6 +12,7 @@ struct ct_check_block {
     struct ct_function *function; /* borrowed: the kernel in the form that runs */
     uint64_t sites;               /* CUDA address */
     uint64_t launch;
+    uint64_t variables; /* as in struct ptx2spv_check */
     struct ct_check_ranges ranges;
 };
 

@@ -33,13 +33,41 @@ static bool add(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes)
     return add_shadowed(ranges, start, bytes, (struct ct_shadow_places){0, 0, 0});
 }
 
-static bool add_variables(struct ct_check_ranges *ranges, const struct ct_module *module)
+/* A parameter that leads nowhere is no pointer, so that the address of a store must have been computed from something else besides. */
+struct ct_check_stored ct_check_stored(const struct ptx2spv_stored *stored, const unsigned char *params, const struct ct_module *module)
+{
+    struct ct_check_stored out = {.is_known = stored->n_params <= PTX2SPV_STORED_PARAMS};
+    struct ct_range range;
+    uint64_t address;
+
+    if (stored->to_variables)
+        out.addresses[out.n++] = module->image_address;
+    for (uint32_t i = 0; out.is_known && i < stored->n_params; i++) {
+        memcpy(&address, params + stored->params[i], sizeof address);
+        out.is_known = !address || ct_address_find(address, 0, &range) == CUDA_SUCCESS;
+        out.addresses[out.n++] = address;
+    }
+    return out;
+}
+
+static bool is_stored_to(const struct ct_range *range, const struct ct_check_stored *stored)
+{
+    bool found = !stored->is_known;
+
+    for (unsigned i = 0; i < stored->n && !found; i++)
+        found = stored->addresses[i] - range->start < range->size_bytes;
+    return found;
+}
+
+static bool add_variables(struct ct_check_ranges *ranges, const struct ct_module *module, uint64_t accesses)
 {
     for (unsigned i = 0; i < ptx2spv_module_variable_count(module->ptx); i++) {
         const struct ptx2spv_variable *variable = ptx2spv_module_variable(module->ptx, i);
-        const uint64_t flag = variable->space == PTX2SPV_VAR_CONST ? PTX2SPV_CHECK_READ_ONLY : 0;
+        const bool is_constant = variable->space == PTX2SPV_VAR_CONST;
 
-        if (ptx2spv_variable_is_in_image(variable) && !add(ranges, module->image_address + variable->offset, variable->size | flag))
+        if (ptx2spv_variable_is_in_image(variable) &&
+            !add_shadowed(ranges, module->image_address + variable->offset, variable->size | (is_constant ? PTX2SPV_CHECK_READ_ONLY : 0),
+                          (struct ct_shadow_places){.accesses = is_constant ? 0 : accesses}))
             return false;
     }
     return true;
@@ -55,15 +83,18 @@ static const struct ct_module *module_at_locked_or_null(const struct ct_context 
 }
 
 /* The images of modules of other contexts are taken as a whole, as are the heaps of kernels. */
-static bool add_image(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_range *range)
+static bool add_image(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_range *range,
+                      const struct ct_check_stored *stored)
 {
+    const bool is_own = range->owner == context->object.handle;
+    const uint64_t accesses = is_own ? ct_shadow_places(context, range, is_stored_to(range, stored)).accesses : 0;
     const struct ct_module *module = NULL;
     bool added;
 
     ct_mutex_lock(&context->lock);
-    if (range->owner == context->object.handle)
+    if (is_own)
         module = module_at_locked_or_null(context, range->start);
-    added = module ? add_variables(ranges, module) : add(ranges, range->start, range->size_bytes);
+    added = module ? add_variables(ranges, module, accesses) : add(ranges, range->start, range->size_bytes);
     ct_mutex_unlock(&context->lock);
     return added;
 }
@@ -91,37 +122,13 @@ static bool add_mappings(struct ct_check_ranges *ranges, const struct ct_range *
     return true;
 }
 
-/* A parameter that leads nowhere is no pointer, so that the address of a store must have been computed from something else besides. */
-struct ct_check_stored ct_check_stored(const struct ptx2spv_stored_params *stored, const unsigned char *params)
-{
-    struct ct_check_stored out = {.is_known = stored->n <= PTX2SPV_STORED_PARAMS};
-    struct ct_range range;
-    uint64_t address;
-
-    for (uint32_t i = 0; out.is_known && i < stored->n; i++) {
-        memcpy(&address, params + stored->offsets[i], sizeof address);
-        out.is_known = !address || ct_address_find(address, 0, &range) == CUDA_SUCCESS;
-        out.addresses[out.n++] = address;
-    }
-    return out;
-}
-
-static bool is_stored_to(const struct ct_range *range, const struct ct_check_stored *stored)
-{
-    bool found = !stored->is_known;
-
-    for (unsigned i = 0; i < stored->n && !found; i++)
-        found = stored->addresses[i] - range->start < range->size_bytes;
-    return found;
-}
-
 static bool add_range(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_range *range,
                       const struct ct_check_stored *stored)
 {
     const uint64_t flag = ct_range_is_read_only(range) ? PTX2SPV_CHECK_READ_ONLY : 0;
 
     if (range->kind == CT_RANGE_MODULE)
-        return add_image(ranges, context, range);
+        return add_image(ranges, context, range, stored);
     if (range->kind == CT_RANGE_VIRTUAL)
         return add_mappings(ranges, range);
     return add_shadowed(ranges, range->start, range->size_bytes | flag, ct_shadow_places(context, range, is_stored_to(range, stored)));
@@ -160,6 +167,15 @@ CUresult ct_check_ranges_init(struct ct_check_ranges *ranges, struct ct_context 
     }
     qsort(ranges->items, ranges->n, sizeof *ranges->items, compare_starts);
     return CUDA_SUCCESS;
+}
+
+uint64_t ct_check_ranges_of_variables(const struct ct_module *module, const struct ct_check_stored *stored)
+{
+    struct ct_range range;
+
+    if (!module->image_address || ct_address_find(module->image_address, 0, &range) != CUDA_SUCCESS)
+        return 0;
+    return ct_shadow_places(module->context, &range, is_stored_to(&range, stored)).accesses;
 }
 
 void ct_check_ranges_finish(struct ct_check_ranges *ranges)

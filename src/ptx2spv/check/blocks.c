@@ -11,7 +11,7 @@
  * conflicts in any case. A store that changes nothing does not conflict, since programs set flags like that.
  *
  * Words without marks have those of struct ptx2spv_check.written, which belong to no launch. To these belongs all memory to which no store of the kernel leads
- * (struct ptx2spv_stored_params).
+ * (struct ptx2spv_stored).
  *
  * Only the last store is known, and of loads what note_loads remembers, so not every race is found. A kernel is left alone if anything in it may order blocks:
  * fences of more than the block, strong loads and stores (also volatile ones), atomic operations with an order, which contain fences, cooperative launches and
@@ -295,25 +295,24 @@ static void note_store(const struct ct_check *check, struct ct_cursor *at, const
         store_mark(at, mark_at(at, marks, marks->stores, i), STORE_MARK, &own);
 }
 
-/* Whether what a store leads to can be told by the host, and has been noted already, or needs no note: variables have no marks. */
-static bool is_noted(const struct ptx2spv_stored_params *stored, const struct ct_root *root)
+static void note_stored_param(struct ptx2spv_stored *stored, uint64_t offset)
 {
-    if (root->kind == CT_ROOT_VARIABLE || stored->n > PTX2SPV_STORED_PARAMS)
-        return true;
-    for (uint32_t i = 0; i < stored->n; i++)
-        if (root->kind == CT_ROOT_PARAM && stored->offsets[i] == root->offset)
-            return true;
-    return false;
+    for (uint32_t i = 0; i < stored->n_params; i++)
+        if (stored->params[i] == offset)
+            return;
+    if (stored->n_params < PTX2SPV_STORED_PARAMS)
+        stored->params[stored->n_params] = (uint32_t)offset;
+    stored->n_params++;
 }
 
-static void note_stored(struct ptx2spv_stored_params *stored, const struct ct_root *root)
+static void note_stored(struct ptx2spv_stored *stored, const struct ct_root *root)
 {
-    if (is_noted(stored, root))
-        return;
-    if (root->kind != CT_ROOT_PARAM || stored->n == PTX2SPV_STORED_PARAMS)
-        stored->n = PTX2SPV_STORED_PARAMS + 1;
-    else
-        stored->offsets[stored->n++] = (uint32_t)root->offset;
+    if (root->kind == CT_ROOT_VARIABLE)
+        stored->to_variables = true;
+    else if (root->kind != CT_ROOT_PARAM)
+        stored->n_params = PTX2SPV_STORED_PARAMS + 1;
+    else if (stored->n_params <= PTX2SPV_STORED_PARAMS)
+        note_stored_param(stored, root->offset);
 }
 
 void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_value accesses)

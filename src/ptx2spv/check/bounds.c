@@ -189,16 +189,31 @@ static struct ct_verdict global_bounds(struct ct_check *check, struct ct_cursor 
     return known(false);
 }
 
+struct ct_shadows ct_check_variable_shadows(struct ct_check *check, const struct ct_access *access)
+{
+    const struct ptx_variable *variable = NULL;
+    struct ct_shadows shadows = {0};
+
+    if (check->has_shadow[CT_SHADOW_ACCESSES] && access->root.kind == CT_ROOT_VARIABLE)
+        variable = variable_at(check->fn, access->root.offset + (uint64_t)access->insn->offset);
+    if (!variable || variable->space == PTX_SPACE_CONST)
+        return shadows;
+    if (!check->variables.i)
+        check->variables = ct_check_load(&check->entry, ct_check_control(check), offsetof(struct ptx2spv_check, variables), CT_W_64);
+    shadows.at[CT_SHADOW_ACCESSES] = check->variables;
+    return shadows;
+}
+
 struct ct_shadows ct_check_fast_shadows(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
 {
-    struct ct_shadows none = {0};
+    struct ct_shadows shadows = ct_check_variable_shadows(check, access);
 
     if (access->root.kind == CT_ROOT_PARAM)
         return param_limits(check, access->root.offset, access->bytes)->shadows;
     for (unsigned i = 0; i < CT_SHADOWS; i++)
-        if (check->has_shadow[i])
-            none.at[i] = ct_const64(at, 0);
-    return none;
+        if (check->has_shadow[i] && !shadows.at[i].i)
+            shadows.at[i] = ct_const64(at, 0);
+    return shadows;
 }
 
 struct ct_verdict ct_check_bounds(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)

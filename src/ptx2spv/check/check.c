@@ -214,6 +214,8 @@ static void examine(struct ct_check *check, struct ct_insn *insn)
     fast = ct_check_bounds(check, &at, &access);
     if (fast.holds.i || fast.never)
         shadows = guard(check, &access, &fast, &at);
+    else if (!ct_check_is_window(insn))
+        shadows = ct_check_variable_shadows(check, &access);
     if (insn->space == CT_SPACE_SHARED)
         shadows.at[CT_SHADOW_WRITTEN] = check->shared_written;
     for (unsigned i = 0; i < CT_SHADOWS; i++)

@@ -45,6 +45,7 @@ struct ct_check {
     const bool *reported;    /* for loads, by their first results: group_reports.c reports them if they are not allowed */
     ct_value mark, launch;   /* with fn->checks_blocks: the words of half a mark, see blocks.c */
     bool notes_loads;        /* likewise: there are stores with which loads may conflict */
+    ct_value variables;      /* likewise: struct ptx2spv_check.variables, or none yet */
     ct_value turn;           /* with fn->checks_turns: where turns.c finds that of the thread */
     ct_value number;         /* with fn->checks_launches: that of the launch */
     ct_value shared_written; /* the distance from shared memory to its shadow of written bytes; none: there is no such shadow */
@@ -98,8 +99,9 @@ ct_value ct_check_is_aligned(struct ct_cursor *at, const struct ct_access *acces
 
 /* The values of a range whose struct is at an address, loaded there. */
 struct ct_shadows ct_check_load_shadows(const struct ct_check *check, struct ct_cursor *at, ct_value range, uint64_t offset);
-/* Those of an access that the cheap test lets pass. */
+/* Those of an access that the cheap test lets pass, or that needs no test: then none but those of variables. */
 struct ct_shadows ct_check_fast_shadows(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access);
+struct ct_shadows ct_check_variable_shadows(struct ct_check *check, const struct ct_access *access);
 
 /* search.c: looks the address up in the ranges. `at` continues behind it. */
 struct ct_found {

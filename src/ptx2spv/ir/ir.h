@@ -279,7 +279,7 @@ struct ct_fn {
     uint8_t shared_copies, check_thread_bytes; /* what there is of shared memory, see struct ptx2spv_kernel_info */
     bool writes_unseen;                        /* set by build: the program writes to memory by a function of the system */
     uint32_t check_sites;                      /* set by check.c, as the next one */
-    struct ptx2spv_stored_params check_stored;
+    struct ptx2spv_stored check_stored;
     uint32_t declared_param_bytes;
     uint32_t param_bytes;       /* of the parameter block, with the additional parameters */
     uint32_t grid_thread_words; /* 32-bit words that a thread saves from one dispatch to the next; 0: there is only one dispatch */
