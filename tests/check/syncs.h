@@ -120,7 +120,8 @@
     THREADS_RACE(threads_store_after_load_v4, "ld.global.v4.u32 {%v, %w, %m, %n}, [%c+16];", "st.global.u32 [%c+28], 9;", 40)              \
     THREADS_RACE(threads_store_after_load_generic, "ld.u64 %l, [%c+16];", "st.u32 [%c+20], 9;", 40)                                        \
     THREADS_RACE(lanes_store_after_load, "ld.global.u32 %v, [%c+16];", "st.global.u32 [%c+16], 9;", 7)                                     \
-    THREADS_RACE(threads_store_after_load_by_all, "bra D;\nD: ld.global.u32 %v, [%c+16];", "st.global.u32 [%c+16], 9;", 40)
+    THREADS_RACE(threads_store_after_load_by_both, "ld.global.u32 %w, [%c+16];", "ld.global.u32 %m, [%c+16];\nst.global.u32 [%c+16], 9;",  \
+                 40)
 
 /* Thread 0 of block 0 makes the first access, and then sets a flag, for which thread 3 of block 1 waits; but nothing orders what they do before and after
  * that. Without the fault it accesses other words. */
