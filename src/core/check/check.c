@@ -26,7 +26,7 @@ CUresult ct_check_block_init(struct ct_check_block *block, struct ct_function *f
     *block = (struct ct_check_block){.function = function,
                                      .sites = sites->memory.address,
                                      .launch = ct_history_now(),
-                                     .variables = ct_check_ranges_of_variables(function->module, &stored)};
+                                     .variables = ct_check_variable_accesses(function->module, &stored)};
     return ct_check_ranges_init(&block->ranges, function->module->context, &stored, extra, n_extra);
 }
 

@@ -169,7 +169,7 @@ CUresult ct_check_ranges_init(struct ct_check_ranges *ranges, struct ct_context 
     return CUDA_SUCCESS;
 }
 
-uint64_t ct_check_ranges_of_variables(const struct ct_module *module, const struct ct_check_stored *stored)
+uint64_t ct_check_variable_accesses(const struct ct_module *module, const struct ct_check_stored *stored)
 {
     struct ct_range range;
 

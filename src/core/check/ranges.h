@@ -26,8 +26,8 @@ struct ct_check_stored ct_check_stored(const struct ptx2spv_stored *stored, cons
 CUresult ct_check_ranges_init(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_check_stored *stored,
                               const struct ptx2spv_check_range *extra, size_t n_extra);
 void ct_check_ranges_finish(struct ct_check_ranges *ranges);
-/* ptx2spv_check.variables for a kernel of a module. */
-uint64_t ct_check_ranges_of_variables(const struct ct_module *module, const struct ct_check_stored *stored);
+/* Where the marks of a module's variables are, for one of its kernels: struct ptx2spv_check.variables. */
+uint64_t ct_check_variable_accesses(const struct ct_module *module, const struct ct_check_stored *stored);
 /* The range that contains an address; NULL: none. */
 const struct ptx2spv_check_range *ct_check_ranges_find(const struct ct_check_ranges *ranges, uint64_t address);
 
