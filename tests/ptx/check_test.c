@@ -191,7 +191,7 @@ static void test_written(void **state)
 }
 
 /* Barriers of whole blocks which not all threads are known to reach together. */
-/* The parameters from which addresses of stores are computed; n: as in struct ptx2spv_stored. */
+/* The parameters from which addresses of stores are computed; n: n_params of struct ptx2spv_stored. */
 static void test_stored(void **state)
 {
     static const struct {

@@ -33,7 +33,7 @@ static bool add(struct ct_check_ranges *ranges, uint64_t start, uint64_t bytes)
     return add_shadowed(ranges, start, bytes, (struct ct_shadow_places){0, 0, 0});
 }
 
-/* A parameter that leads nowhere is no pointer, so that the address of a store must have been computed from something else besides. */
+/* If a parameter from which a store's address is computed is no address itself, the pointer is another part of that computation, and not known. */
 struct ct_check_stored ct_check_stored(const struct ptx2spv_stored *stored, const unsigned char *params, const struct ct_module *module)
 {
     struct ct_check_stored out = {.is_known = stored->n_params <= PTX2SPV_STORED_PARAMS};

@@ -13,7 +13,7 @@
  * Words without marks have those of struct ptx2spv_check.written, which belong to no launch. To these belongs all memory to which no store of the kernel leads
  * (struct ptx2spv_stored).
  *
- * Only the last store is known, and of loads what note_loads remembers, so not every race is found. A kernel is left alone if anything in it may order blocks:
+ * Only the last store of a word is known, and of its loads those that with_load keeps, so not every race is found. A kernel is left alone if anything in it may order blocks:
  * fences of more than the block, strong loads and stores (also volatile ones), atomic operations with an order, which contain fences, cooperative launches and
  * clusters. Atomic operations are no races themselves. Kernels that take work items by relaxed atomic operations are examined: items differ. */
 #include "check.h"
@@ -46,17 +46,19 @@ static bool stores_anything(const struct ct_fn *fn)
     return false;
 }
 
-/* The words of the first half of this block's marks, without bytes. */
+/* The words of the first half of this block's marks, without bytes. Without stores there are no conflicts, and nothing is examined. */
 void ct_blocks_begin(struct ct_check *check)
 {
     struct ct_cursor *at = &check->entry;
-    const ct_value launch = ct_check_load(at, ct_check_control(check), offsetof(struct ptx2spv_check, launch), CT_W_32);
-    ct_value block = ct_sysval(at, CT_SYS_CTAID_Z);
+    ct_value launch, block;
 
+    if (!stores_anything(check->fn))
+        return;
+    launch = ct_check_load(at, ct_check_control(check), offsetof(struct ptx2spv_check, launch), CT_W_32);
+    block = ct_sysval(at, CT_SYS_CTAID_Z);
     block = ct_add(at, ct_bits2(at, CT_OP_MUL, block, ct_sysval(at, CT_SYS_NCTAID_Y)), ct_sysval(at, CT_SYS_CTAID_Y));
     block = ct_add(at, ct_bits2(at, CT_OP_MUL, block, ct_sysval(at, CT_SYS_NCTAID_X)), ct_sysval(at, CT_SYS_CTAID_X));
     check->has_shadow[CT_SHADOW_ACCESSES] = true;
-    check->notes_loads = stores_anything(check->fn);
     check->mark = ct_add_imm(at, block, 1);
     check->launch = ct_and_imm(at, launch, (1u << LAUNCH_BITS) - 1);
     if (check->fn->checks_turns)
@@ -83,7 +85,8 @@ static ct_value changes_nothing(struct ct_cursor *at, const struct ct_access *ac
 struct marks {
     ct_value loads, stores; /* addresses: where marks are loaded, and where they are stored */
     ct_value none;          /* whether all words have one place */
-    ct_value turn, upper;   /* with fn->checks_turns; the launch and the bytes */
+    ct_value turn;          /* with fn->checks_turns */
+    ct_value upper;         /* the upper word of both halves: the launch and the bytes */
     uint32_t n;             /* words */
 };
 
@@ -196,27 +199,9 @@ static void add_found(struct ct_cursor *at, struct found *found, ct_value holds,
     found->holds = found->holds.i ? ct_or(at, found->holds, holds) : holds;
 }
 
-/* The cursor is left before the access, behind what was executed if the condition held. */
-static struct ct_block *enter_if(struct ct_cursor *at, struct ct_insn *insn, ct_value condition)
-{
-    struct ct_block *then = ct_block_create(at->fn), *rest = ct_block_split(at->fn, insn->block, insn);
-
-    at->before = NULL;
-    ct_ssa_branch(at, condition, then, rest);
-    at->block = then;
-    return rest;
-}
-
-static void leave(struct ct_cursor *at, struct ct_insn *insn, struct ct_block *rest)
-{
-    ct_ssa_jump(at->fn, at->block, rest);
-    at->block = rest;
-    at->before = insn;
-}
-
 static void report(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, const struct found *found)
 {
-    struct ct_block *rest = enter_if(at, access->insn, found->holds);
+    struct ct_block *rest = ct_check_enter_if(at, access->insn, found->holds);
 
     ct_check_report(check, at,
                     &(struct ct_incident){
@@ -226,7 +211,7 @@ static void report(struct ct_check *check, struct ct_cursor *at, const struct ct
                         .fault = ct_const32(at, PTX2SPV_CHECK_RACE),
                         .other = found->other,
                     });
-    leave(at, access->insn, rest);
+    ct_check_leave_if(at, access->insn, rest);
 }
 
 /* ---- what is remembered ---- */
@@ -281,10 +266,10 @@ static void note_loads(struct ct_check *check, struct ct_cursor *at, const struc
         differ = differs(at, &joined[i], &last);
         is_new = is_new.i ? ct_or(at, is_new, differ) : differ;
     }
-    rest = enter_if(at, access->insn, is_new);
+    rest = ct_check_enter_if(at, access->insn, is_new);
     for (uint32_t i = 0; i < marks->n; i++)
         store_mark(at, mark_at(at, marks, marks->stores, i), LOADS_MARK, &joined[i]);
-    leave(at, access->insn, rest);
+    ct_check_leave_if(at, access->insn, rest);
 }
 
 static void note_store(const struct ct_check *check, struct ct_cursor *at, const struct marks *marks)
@@ -294,6 +279,8 @@ static void note_store(const struct ct_check *check, struct ct_cursor *at, const
     for (uint32_t i = 0; i < marks->n; i++)
         store_mark(at, mark_at(at, marks, marks->stores, i), STORE_MARK, &own);
 }
+
+/* ---- what stores lead to, for the host ---- */
 
 static void note_stored_param(struct ptx2spv_stored *stored, uint64_t offset)
 {
@@ -314,6 +301,8 @@ static void note_stored(struct ptx2spv_stored *stored, const struct ct_root *roo
     else if (stored->n_params <= PTX2SPV_STORED_PARAMS)
         note_stored_param(stored, root->offset);
 }
+
+/* ---- accesses ---- */
 
 void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_value accesses)
 {
@@ -345,6 +334,7 @@ void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_
     if (access->writes) {
         note_store(check, &at, &marks);
         note_stored(&check->fn->check_stored, &access->root);
-    } else if (check->notes_loads)
+    } else {
         note_loads(check, &at, access, &marks);
+    }
 }

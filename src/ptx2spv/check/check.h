@@ -44,7 +44,6 @@ struct ct_check {
     const uint8_t *uses;     /* with check_written: enum ct_check_use of each value that the program has */
     const bool *reported;    /* for loads, by their first results: group_reports.c reports them if they are not allowed */
     ct_value mark, launch;   /* with fn->checks_blocks: the words of half a mark, see blocks.c */
-    bool notes_loads;        /* likewise: there are stores with which loads may conflict */
     ct_value variables;      /* likewise: struct ptx2spv_check.variables, or none yet */
     ct_value turn;           /* with fn->checks_turns: where turns.c finds that of the thread */
     ct_value number;         /* with fn->checks_launches: that of the launch */
@@ -99,8 +98,9 @@ ct_value ct_check_is_aligned(struct ct_cursor *at, const struct ct_access *acces
 
 /* The values of a range whose struct is at an address, loaded there. */
 struct ct_shadows ct_check_load_shadows(const struct ct_check *check, struct ct_cursor *at, ct_value range, uint64_t offset);
-/* Those of an access that the cheap test lets pass, or that needs no test: then none but those of variables. */
+/* Those of an access that the cheap test lets pass. */
 struct ct_shadows ct_check_fast_shadows(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access);
+/* Those of an access to a variable, which only has marks of accesses; none: of any other access, or for constants. */
 struct ct_shadows ct_check_variable_shadows(struct ct_check *check, const struct ct_access *access);
 
 /* search.c: looks the address up in the ranges. `at` continues behind it. */
@@ -169,6 +169,10 @@ struct ct_incident {
     const struct ct_load_group *group;
     ct_value number;
 };
+/* For code in SSA form that is executed before an instruction if a condition holds: the cursor, which is before the instruction, enters that code, and leaves it,
+ * so that it is before the instruction again. rest: what ct_check_enter_if returned. */
+struct ct_block *ct_check_enter_if(struct ct_cursor *at, struct ct_insn *insn, ct_value condition);
+void ct_check_leave_if(struct ct_cursor *at, struct ct_insn *insn, struct ct_block *rest);
 /* Counts it, and describes it if it is the first one. */
 void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_incident *incident);
 

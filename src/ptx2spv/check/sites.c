@@ -83,3 +83,20 @@ void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct 
     ct_emit_fence(at, PTX_ACQ_REL, PTX_SYS); /* the host reads a site when it finds `fault` */
     store(at, place, offsetof(struct ptx2spv_check_site, fault), incident->fault);
 }
+
+struct ct_block *ct_check_enter_if(struct ct_cursor *at, struct ct_insn *insn, ct_value condition)
+{
+    struct ct_block *then = ct_block_create(at->fn), *rest = ct_block_split(at->fn, insn->block, insn);
+
+    at->before = NULL;
+    ct_ssa_branch(at, condition, then, rest);
+    at->block = then;
+    return rest;
+}
+
+void ct_check_leave_if(struct ct_cursor *at, struct ct_insn *insn, struct ct_block *rest)
+{
+    ct_ssa_jump(at->fn, at->block, rest);
+    at->block = rest;
+    at->before = insn;
+}

@@ -124,14 +124,9 @@ static bool reads(const struct ct_access *access)
 
 static void test(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value place)
 {
-    struct ct_fn *fn = check->fn;
     struct ct_insn *insn = access->insn;
-    const ct_value is_bad = is_unwritten(at, access, place);
-    struct ct_block *report = ct_block_create(fn), *rest = ct_block_split(fn, insn->block, insn);
+    struct ct_block *rest = ct_check_enter_if(at, insn, is_unwritten(at, access, place));
 
-    at->before = NULL;
-    ct_ssa_branch(at, is_bad, report, rest);
-    at->block = report;
     ct_check_report(check, at,
                     &(struct ct_incident){
                         .where = insn->where,
@@ -139,9 +134,7 @@ static void test(struct ct_check *check, struct ct_cursor *at, const struct ct_a
                         .address = access->address,
                         .fault = ct_const32(at, PTX2SPV_CHECK_UNWRITTEN),
                     });
-    ct_ssa_jump(fn, at->block, rest);
-    at->block = rest;
-    at->before = insn;
+    ct_check_leave_if(at, insn, rest);
 }
 
 static void mark(struct ct_cursor *at, const struct ct_access *access, ct_value place)
