@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_hosts NAME [good]: a program of hosts.h with its fault, or without it; or one of those below in which nothing is wrong. */
+/* check_hosts NAME [good]: a program of hosts.h with its fault, or without it; or one of those below in which nothing is wrong. Status HOSTS_NOT_HERE: on this
+ * device it cannot be run, or its fault is not found. */
 #include "hosts.h"
 
 #include "check_program.h"
@@ -10,26 +11,42 @@
 #define WORDS 65536u /* more than a small allocation, of which whole pages are watched */
 #define USED 64u     /* words that the kernels access: those of their threads */
 
-static const char ptx[] = ".version 7.4\n.target sm_80\n.address_size 64\n"
-                          ".visible .global .attribute(.managed) .align 4 .b32 variable;\n"
+#define HEADER ".version 7.4\n.target sm_80\n.address_size 64\n"
 #define KERNEL(name, code)                                                                                                                 \
     ".visible .entry " name "(.param .u64 buffer)\n{\n.reg .pred %p; .reg .b32 %t, %v; .reg .b64 %a, %b;\n"                                \
     "ld.param.u64 %b, [buffer];\nmov.u32 %t, %tid.x;\nmul.wide.u32 %a, %t, 4;\nadd.u64 %a, %b, %a;\n" code "ret;\n}\n"
-    KERNEL("store", "st.global.u32 [%a], 7;\n")
-        KERNEL("load", "ld.global.u32 %v, [%a];\nadd.u32 %v, %v, 1;\nst.global.u32 [%a+4096], %v;\n")
-            KERNEL("store_variable", "setp.eq.u32 %p, %t, 0;\n@%p st.global.u32 [variable], 7;\n")
-                KERNEL("add", "red.global.add.u32 [%b], 1;\n") KERNEL("store_bytes", "st.global.u8 [%a], 7;\n")
-                    KERNEL("store_vector", "setp.eq.u32 %p, %t, 0;\n@%p st.global.v4.u32 [%b], {7, 7, 7, 7};\n")
+static const char variable_ptx[] = HEADER ".visible .global .attribute(.managed) .align 4 .b32 variable;\n" KERNEL(
+    "store_variable", "setp.eq.u32 %p, %t, 0;\n@%p st.global.u32 [variable], 7;\n");
+static const char ptx[] = HEADER KERNEL("store", "st.global.u32 [%a], 7;\n")
+    KERNEL("load", "ld.global.u32 %v, [%a];\nadd.u32 %v, %v, 1;\nst.global.u32 [%a+4096], %v;\n")
+        KERNEL("add", "red.global.add.u32 [%b], 1;\n") KERNEL("store_bytes", "st.global.u8 [%a], 7;\n")
+            KERNEL("store_vector", "setp.eq.u32 %p, %t, 0;\n@%p st.global.v4.u32 [%b], {7, 7, 7, 7};\n")
     /* These two talk to the host. */
     KERNEL("answer", "setp.eq.u32 %p, %t, 0;\n@!%p ret;\nW: ld.volatile.global.u32 %v, [%b];\nsetp.eq.u32 %p, %v, 0;\n@%p bra W;\n"
                      "st.volatile.global.u32 [%b+4], 7;\n")
         KERNEL("publish", "setp.eq.u32 %p, %t, 0;\n@!%p ret;\nst.global.u32 [%b+4], 7;\nmembar.sys;\nst.volatile.global.u32 [%b], 1;\n");
 #undef KERNEL
+#undef HEADER
 
+static CUdevice ordinal;
 static CUmodule module;
 static CUstream stream;
 static bool waits; /* the program has no fault */
 static volatile unsigned seen;
+
+static bool has(CUdevice_attribute attribute)
+{
+    int value;
+
+    ok(cuDeviceGetAttribute(&value, attribute, ordinal));
+    return value;
+}
+
+static void require(CUdevice_attribute attribute)
+{
+    if (!has(attribute))
+        exit(HOSTS_NOT_HERE);
+}
 
 static CUfunction kernel(const char *name)
 {
@@ -39,9 +56,20 @@ static CUfunction kernel(const char *name)
     return f;
 }
 
+/* By which kernels access memory of the host. */
+static CUdeviceptr device_pointer(const void *host)
+{
+    CUdeviceptr p = 0;
+
+    if (host)
+        ok(cuPointerGetAttribute(&p, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)host));
+    return p;
+}
+
 static void launch_in(CUstream in, const char *name, const void *buffer)
 {
-    void *params[] = {&buffer};
+    CUdeviceptr p = device_pointer(buffer);
+    void *params[] = {&p};
 
     ok(cuLaunchKernel(kernel(name), 1, 1, 1, USED, 1, 1, 0, in, params, NULL));
 }
@@ -66,13 +94,24 @@ static unsigned *pinned(void)
     return p;
 }
 
+/* Page-locked, if the device has no managed memory. */
 static unsigned *managed(void)
 {
     CUdeviceptr p;
 
+    if (!has(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY))
+        return pinned();
     ok(cuMemAllocManaged(&p, WORDS * sizeof(unsigned), CU_MEM_ATTACH_GLOBAL));
     memset((void *)p, 0, WORDS * sizeof(unsigned));
     return (unsigned *)p;
+}
+
+static void free_managed(unsigned *host)
+{
+    if (has(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY))
+        ok(cuMemFree((CUdeviceptr)host));
+    else
+        ok(cuMemFreeHost(host));
 }
 
 static CUdeviceptr device(void)
@@ -142,7 +181,7 @@ void read_of_fill(void)
 {
     unsigned *host = managed();
 
-    ok(cuMemsetD32Async((CUdeviceptr)host, 7, 4096, stream));
+    ok(cuMemsetD32Async(device_pointer(host), 7, 4096, stream));
     wait_if_good();
     seen = host[4095];
 }
@@ -179,6 +218,7 @@ void read_of_registered(void)
 {
     unsigned *host = aligned_alloc(4096, WORDS * sizeof *host);
 
+    require(CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS); /* of CPU devices */
     memset(host, 0, WORDS * sizeof *host);
     ok(cuMemHostRegister(host, WORDS * sizeof *host, CU_MEMHOSTREGISTER_DEVICEMAP));
     launch("store", host);
@@ -193,6 +233,8 @@ void read_of_variable(void)
     CUdeviceptr variable;
     size_t bytes;
 
+    require(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
+    ok(cuModuleLoadData(&module, variable_ptx));
     ok(cuModuleGetGlobal(&variable, &bytes, module, "variable"));
     launch("store_variable", NULL);
     wait_if_good();
@@ -342,7 +384,7 @@ static void calls_that_wait(void)
 
     launch("store", host);
     ok(cuMemcpyHtoD(p, host, USED * 4)); /* in the legacy stream */
-    ok(cuMemsetD32((CUdeviceptr)host, 5, USED));
+    ok(cuMemsetD32(device_pointer(host), 5, USED));
     seen = host[3];
     ok(cuMemcpyDtoH(host, p, USED * 4));
     host[3] = 1;
@@ -350,7 +392,7 @@ static void calls_that_wait(void)
     ok(cuCtxSynchronize());
     seen = host[3];
     launch("store", host);
-    ok(cuMemFree((CUdeviceptr)host));
+    free_managed(host);
 }
 
 int main(int argc, char **argv)
@@ -370,7 +412,6 @@ int main(int argc, char **argv)
         {"calls_that_wait", calls_that_wait},
     };
     CUcontext context;
-    CUdevice ordinal;
 
     if (argc < 2)
         return 2;

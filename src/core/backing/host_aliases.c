@@ -155,6 +155,25 @@ void ct_host_aliases_open(struct ct_device *device)
     ct_mutex_unlock(&lock);
 }
 
+static const struct ct_host_aliases *find_locked_or_null(const struct ct_memory *memory)
+{
+    const struct ct_host_aliases *aliases = all;
+
+    while (aliases && aliases->memory != memory) /* recent memory is in front */
+        aliases = aliases->next;
+    return aliases;
+}
+
+bool ct_host_aliases_exist(const struct ct_memory *memory)
+{
+    bool exist;
+
+    ct_mutex_lock(&lock);
+    exist = find_locked_or_null(memory) != NULL;
+    ct_mutex_unlock(&lock);
+    return exist;
+}
+
 bool ct_host_aliases_find(const struct ct_device *device, const struct ct_memory *memory, uint64_t *out_address)
 {
     const struct ct_host_aliases *aliases;
@@ -163,8 +182,7 @@ bool ct_host_aliases_find(const struct ct_device *device, const struct ct_memory
     if (!needs_aliases(&device->info))
         return false;
     ct_mutex_lock(&lock);
-    for (aliases = all; aliases && aliases->memory != memory; aliases = aliases->next) /* recent memory is in front */
-        continue;
+    aliases = find_locked_or_null(memory);
     found = aliases && aliases->of_device[device->ordinal];
     if (found)
         *out_address = aliases->address;

@@ -14,5 +14,7 @@ void ct_host_aliases_drop(struct ct_backing *backing);
 void ct_host_aliases_open(struct ct_device *device);
 /* The CUDA address of the first byte of another device's memory for kernels of `device`. False: they cannot access it. */
 bool ct_host_aliases_find(const struct ct_device *device, const struct ct_memory *memory, uint64_t *out_address);
+/* Whether devices other than its own may have imported the memory. */
+bool ct_host_aliases_exist(const struct ct_memory *memory);
 
 #endif

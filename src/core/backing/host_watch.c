@@ -4,10 +4,15 @@
  * so each watch notes one access to a page, or a read and then a write.
  *
  * A system call that is given protected memory fails with EFAULT. So a page that lies partly outside of the watched memory is protected only if programs hardly
- * pass the rest of it to system calls: if nothing else is allocated there, or if the allocation is small. */
+ * pass the rest of it to system calls: if nothing else is allocated there, or if the allocation is small.
+ *
+ * Memory that a GPU's driver has allocated for the host is in the GPU's page tables whatever the processor's say. Pages that it has imported are not protected:
+ * some drivers (amdgpu, i915) import them again, by the processor's page tables, whenever these change. */
 #include "host_watch.h"
 
+#include "core/base/process.h"
 #include "core/base/thread.h"
+#include "host_aliases.h"
 
 #include <execinfo.h>
 #include <sys/mman.h>
@@ -59,6 +64,13 @@ static uintptr_t page_of(uintptr_t address)
 
 /* ---- what is watched ---- */
 
+static bool is_imported_by_gpu(const struct ct_range *range)
+{
+    const bool is_imported = range->kind == CT_RANGE_REGISTERED && ct_process.devices[range->device].info.kind != CT_DEVICE_CPU;
+
+    return is_imported || ct_host_aliases_exist(range->memory);
+}
+
 /* Sets the protected pages of a range. False: there are none. */
 static bool choose_pages(struct ct_watched_range *watched, const struct ct_range *range)
 {
@@ -79,7 +91,7 @@ void ct_host_watch_add(struct ct_host_watch *watch, uint64_t address, uint64_t s
     struct ct_range range;
 
     if (!size_bytes || watch->n_ranges == CT_WATCHED_RANGES_MAX || ct_address_find(address, size_bytes, &range) != CUDA_SUCCESS ||
-        !ct_range_is_of_host(&range) || !range.host)
+        !ct_range_is_of_host(&range) || !range.host || is_imported_by_gpu(&range))
         return;
     watched.start = (uintptr_t)range.host + (uintptr_t)(address - range.start);
     watched.end = watched.start + size_bytes;

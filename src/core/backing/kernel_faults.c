@@ -450,17 +450,25 @@ static int add_object(struct dl_phdr_info *object, size_t size, void *user)
     return 0;
 }
 
+static void add_libraries_locked(const struct ct_device_info *info)
+{
+    const uintptr_t routine = (uintptr_t)info->thread_routine;
+
+    (void)dl_iterate_phdr(add_object, (void *)info);
+    if (routine)
+        add_library_locked(&(struct library){info->thread_library, routine, routine + 1, info->shared_threads});
+}
+
 void ct_kernel_faults_watch_locked(struct ct_device *device)
 {
-    const uintptr_t routine = (uintptr_t)device->info.thread_routine;
+    const bool has_threads = device->info.kind == CT_DEVICE_CPU && device->info.thread_library;
 
-    if (device->info.kind != CT_DEVICE_CPU || !device->info.thread_library || !ct_config()->catch_faults)
+    if (!ct_config()->catch_faults || (!has_threads && !ct_config()->check_host))
         return;
     ct_mutex_lock(&watch.lock);
     if (start_locked()) {
-        (void)dl_iterate_phdr(add_object, &device->info);
-        if (routine)
-            add_library_locked(&(struct library){device->info.thread_library, routine, routine + 1, device->info.shared_threads});
+        if (has_threads)
+            add_libraries_locked(&device->info);
         atomic_store_explicit(&device->watched, true, memory_order_release);
     }
     ct_mutex_unlock(&watch.lock);

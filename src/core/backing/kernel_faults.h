@@ -6,8 +6,8 @@
 
 #include "core/device/context.h"
 
-/* Watches the threads that execute the kernels of an open device. If it is not a CPU device, its threads are not known, or
- * CUTTLE_CATCH_FAULTS=0, this does nothing. device->lock is held. */
+/* Watches the threads that execute the kernels of an open device, if it is a CPU device whose threads are known. With `cuttle check --host-accesses` the
+ * signals are handled for all devices. With CUTTLE_CATCH_FAULTS=0 this does nothing. device->lock is held. */
 void ct_kernel_faults_watch_locked(struct ct_device *device);
 
 /* If the program has installed a handler of SIGSEGV since then, takes the signal over again, and passes on to that handler what is no fault of a kernel or of

@@ -8,7 +8,7 @@
  * So a command begins late, and accesses that come too early are seen whatever the device's speed is. Of a copy or a fill it is known what it uses. Of a
  * kernel, all allocations are watched to which its parameters lead; its checked code notes which words it reads and writes (ptx2spv/check/launches.c).
  *
- * This needs a handler of faults, and drivers that execute commands in the host's address space: protecting pages would make GPUs lose their view of them. */
+ * This needs a handler of faults. */
 #include "host_accesses.h"
 
 #include "core/backing/address_history.h"
@@ -138,21 +138,34 @@ static bool is_of_launch(const struct use *use, uint32_t number)
     return number - use->before < use->after - use->before && number != use->before;
 }
 
-static void judge_access(const struct use *use, const struct ct_host_access *access)
+static void judge_by_ranges(const struct use *use, const struct ct_host_access *access)
 {
-    struct ct_word_launches launches;
+    for (unsigned i = 0; i < use->watch.n_ranges; i++)
+        if (access->address >= use->watch.ranges[i].start && access->address < use->watch.ranges[i].end)
+            ct_check_report_host_access(access, use->name, use->watch.ranges[i].is_written);
+}
 
-    if (!use->is_launch) {
-        for (unsigned i = 0; i < use->watch.n_ranges; i++)
-            if (access->address >= use->watch.ranges[i].start && access->address < use->watch.ranges[i].end)
-                ct_check_report_host_access(access, use->name, use->watch.ranges[i].is_written);
-        return;
-    }
-    launches = ct_shadow_launches(use->context, access->address);
+static void judge_by_marks(const struct use *use, const struct ct_host_access *access, uint64_t address)
+{
+    const struct ct_word_launches launches = ct_shadow_launches(use->context, address);
+
     if (is_of_launch(use, launches.writer))
         ct_check_report_host_access(access, use->name, true);
     else if (access->is_write && is_of_launch(use, launches.reader))
         ct_check_report_host_access(access, use->name, false);
+}
+
+static void judge_access(const struct use *use, const struct ct_host_access *access)
+{
+    struct ct_range range;
+
+    if (!use->is_launch) {
+        judge_by_ranges(use, access);
+    } else if (ct_address_find(access->address, 1, &range) == CUDA_SUCCESS) {
+        judge_by_marks(use, access, access->address);
+        if (range.device_pointer != range.start) /* kernels use the second range, which has marks of its own */
+            judge_by_marks(use, access, range.device_pointer + (access->address - range.start));
+    }
 }
 
 static void judge(void *user, CUresult status)
@@ -175,7 +188,7 @@ static bool is_possible(const struct ct_stream *stream)
     if (atomic_load_explicit(&stream->context->device->watched, memory_order_acquire))
         return true;
     if (!atomic_exchange(&was_said, true))
-        ct_log(CT_LOG_WARN, "accesses of the host are not examined: that takes a CPU device whose faults are caught");
+        ct_log(CT_LOG_WARN, "accesses of the host are not examined: that takes a handler of faults");
     return false;
 }
 
