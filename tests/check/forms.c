@@ -41,13 +41,16 @@
     "mov.u32 %z, room;\nmad.lo.u32 %i, %t, 4, %z;\nsetp.ge.u32 %q, %t, 32;\n@!%q st.shared.u32 [%i], 0;\nbar.sync 0;\n" OTHERS_END         \
     "ld.param.s32 %i, [offset];\nld.param.u64 %r, [results];\nadd.s32 %z, %z, %i;\n" ACCESS(code)
 
-/* A table in local or constant memory. */
-#define TABLE_KERNEL(name, declaration, code)                                                                                              \
+/* A table in local or constant memory. Of that in local memory, 32 words are written. */
+#define TABLE_KERNEL(name, declaration, preparation, code)                                                                                 \
     ENTRY(name)                                                                                                                            \
-    declaration                                                                                                                            \
-        ".reg .pred %q; .reg .b32 %t, %b, %i, %v<4>; .reg .b64 %a, %o, %r, %l;\n" THREAD OTHERS_END                                        \
-        "ld.param.s32 %i, [offset];\nld.param.u64 %r, [results];\ncvt.s64.s32 %o, %i;\nmov.u64 %a, table;\nadd.u64 %a, %a, %o;\n" ACCESS(  \
-            code)
+    declaration ".reg .pred %q; .reg .b32 %t, %b, %i, %v<4>; .reg .b64 %a, %o, %r, %l, %w;\n" THREAD OTHERS_END                            \
+                "ld.param.s32 %i, [offset];\nld.param.u64 %r, [results];\ncvt.s64.s32 %o, %i;\nmov.u64 %a, table;\n" preparation           \
+                "add.u64 %a, %a, %o;\n" ACCESS(code)
+
+#define WRITE_LOCAL                                                                                                                        \
+    "mov.u32 %v0, 0;\nmov.u64 %w, 0;\nAGAIN:\nadd.u64 %l, %a, %w;\nst.local.v2.u32 [%l], {%v0, %v0};\nadd.u64 %w, %w, 8;\n"                \
+    "setp.lt.u64 %q, %w, 128;\n@%q bra AGAIN;\n"
 
 static const char ptx[] = ".version 7.4\n.target sm_70\n.address_size 64\n.extern .shared .align 4 .b32 room[];\n"
 #define FORM(name, space, operation, bytes, classes, code) GLOBAL_KERNEL(name, code)
@@ -56,11 +59,11 @@ static const char ptx[] = ".version 7.4\n.target sm_70\n.address_size 64\n.exter
 #define FORM(name, space, operation, bytes, classes, code) SHARED_KERNEL(name, code)
         SHARED_FORMS SHARED_WRITE_FORMS
 #undef FORM
-#define FORM(name, space, operation, bytes, classes, code) TABLE_KERNEL(name, ".local .align 16 .b32 table[64];\n", code)
+#define FORM(name, space, operation, bytes, classes, code) TABLE_KERNEL(name, ".local .align 16 .b32 table[64];\n", WRITE_LOCAL, code)
     LOCAL_FORMS
 #undef FORM
                           ".const .align 16 .b32 table[64];\n"
-#define FORM(name, space, operation, bytes, classes, code) TABLE_KERNEL(name, "", code)
+#define FORM(name, space, operation, bytes, classes, code) TABLE_KERNEL(name, "", "", code)
     CONSTANT_FORMS;
 #undef FORM
 

@@ -5,7 +5,7 @@
 #define CUTTLE_TESTS_FORMS_H
 
 /* What a form accesses, and how. */
-enum { READ = 1, WRITE = 2, SHARED_READ = 4, SHARED_GROUP = 8, SHARED_WRITE = 16, LOCAL = 32, CONSTANT = 64 };
+enum { READ = 1, WRITE = 2, SHARED_READ = 4, SHARED_GROUP = 8, SHARED_WRITE = 16, LOCAL_READ = 32, LOCAL_WRITE = 64, CONSTANT = 128 };
 
 /* FORM(name, space, operation, bytes, classes, code): the address is in %a, or of shared memory in %z; the result, or what is written, in %v0 or %l */
 #define READ_FORMS                                                                                                                         \
@@ -63,17 +63,23 @@ enum { READ = 1, WRITE = 2, SHARED_READ = 4, SHARED_GROUP = 8, SHARED_WRITE = 16
 
 /* Of 64 words of the thread's local memory, and of constant memory. */
 #define LOCAL_FORMS                                                                                                                        \
-    FORM(local_u32, "local", "read", 4, LOCAL, "ld.local.u32 %v0, [%a];")                                                                  \
-    FORM(local_u16, "local", "read", 2, LOCAL, "ld.local.u16 %v0, [%a];")                                                                  \
-    FORM(local_f32, "local", "read", 4, LOCAL, "ld.local.f32 %v0, [%a];")                                                                  \
-    FORM(local_u64, "local", "read", 8, LOCAL, "ld.local.u64 %l, [%a];")                                                                   \
-    FORM(local_v2, "local", "read", 8, LOCAL, "ld.local.v2.u32 {%v0, %v1}, [%a];")                                                         \
-    FORM(local_v4, "local", "read", 16, LOCAL, "ld.local.v4.u32 {%v0, %v1, %v2, %v3}, [%a];")                                              \
-    FORM(local_store_u32, "local", "write", 4, LOCAL, "st.local.u32 [%a], %v0;")                                                           \
-    FORM(local_store_u16, "local", "write", 2, LOCAL, "st.local.u16 [%a], %v0;")                                                           \
-    FORM(local_store_u64, "local", "write", 8, LOCAL, "st.local.u64 [%a], %l;")                                                            \
-    FORM(local_store_v2, "local", "write", 8, LOCAL, "st.local.v2.u32 [%a], {%v0, %v1};")                                                  \
-    FORM(local_store_v4, "local", "write", 16, LOCAL, "st.local.v4.u32 [%a], {%v0, %v1, %v2, %v3};")
+    FORM(local_u32, "local", "read", 4, LOCAL_READ, "ld.local.u32 %v0, [%a];")                                                             \
+    FORM(local_s32, "local", "read", 4, LOCAL_READ, "ld.local.s32 %v0, [%a];")                                                             \
+    FORM(local_f32, "local", "read", 4, LOCAL_READ, "ld.local.f32 %v0, [%a];")                                                             \
+    FORM(local_u16, "local", "read", 2, LOCAL_READ, "ld.local.u16 %v0, [%a];")                                                             \
+    FORM(local_s16, "local", "read", 2, LOCAL_READ, "ld.local.s16 %v0, [%a];")                                                             \
+    FORM(local_u8, "local", "read", 1, LOCAL_READ, "ld.local.u8 %v0, [%a];")                                                               \
+    FORM(local_u64, "local", "read", 8, LOCAL_READ, "ld.local.u64 %l, [%a];")                                                              \
+    FORM(local_b64, "local", "read", 8, LOCAL_READ, "ld.local.b64 %l, [%a];")                                                              \
+    FORM(local_v2, "local", "read", 8, LOCAL_READ, "ld.local.v2.u32 {%v0, %v1}, [%a];")                                                    \
+    FORM(local_v4, "local", "read", 16, LOCAL_READ, "ld.local.v4.u32 {%v0, %v1, %v2, %v3}, [%a];")                                         \
+    FORM(local_volatile, "local", "read", 4, LOCAL_READ, "ld.volatile.local.u32 %v0, [%a];")                                               \
+    FORM(local_generic, "local", "read", 4, LOCAL_READ, "cvta.local.u64 %l, %a; ld.u32 %v0, [%l];")                                        \
+    FORM(local_store_u32, "local", "write", 4, LOCAL_WRITE, "st.local.u32 [%a], %v0;")                                                     \
+    FORM(local_store_u16, "local", "write", 2, LOCAL_WRITE, "st.local.u16 [%a], %v0;")                                                     \
+    FORM(local_store_u64, "local", "write", 8, LOCAL_WRITE, "st.local.u64 [%a], %l;")                                                      \
+    FORM(local_store_v2, "local", "write", 8, LOCAL_WRITE, "st.local.v2.u32 [%a], {%v0, %v1};")                                            \
+    FORM(local_store_v4, "local", "write", 16, LOCAL_WRITE, "st.local.v4.u32 [%a], {%v0, %v1, %v2, %v3};")
 #define CONSTANT_FORMS                                                                                                                     \
     FORM(constant_u32, "global", "read", 4, CONSTANT, "ld.const.u32 %v0, [%a];")                                                           \
     FORM(constant_s32, "global", "read", 4, CONSTANT, "ld.const.s32 %v0, [%a];")                                                           \
@@ -103,8 +109,9 @@ enum { LEFT_OUT = 77 }; /* the program's exit status: the device has no such mem
     FAULT(unwritten_shared, "unwritten", "--initcheck", SHARED_READ | SHARED_GROUP, 1)                                                     \
     FAULT(behind_shared, "out-of-bounds", "", SHARED_READ | SHARED_GROUP | SHARED_WRITE, 1)                                                \
     FAULT(misaligned_shared, "misaligned", "", SHARED_READ | SHARED_WRITE, 2)                                                              \
-    FAULT(behind_local, "out-of-bounds", "", LOCAL, 1)                                                                                     \
-    FAULT(misaligned_local, "misaligned", "", LOCAL, 2)                                                                                    \
+    FAULT(unwritten_local, "unwritten", "--initcheck", LOCAL_READ, 1)                                                                      \
+    FAULT(behind_local, "out-of-bounds", "", LOCAL_READ | LOCAL_WRITE, 1)                                                                  \
+    FAULT(misaligned_local, "misaligned", "", LOCAL_READ | LOCAL_WRITE, 2)                                                                 \
     FAULT(behind_constant, "out-of-bounds", "", CONSTANT, 1)                                                                               \
     FAULT(misaligned_constant, "misaligned", "", CONSTANT, 2)
 

@@ -152,6 +152,9 @@ static void test_races(void **state)
     }
 }
 
+/* A table in local memory, and a store to it that is not known to be within. */
+#define LOCAL_TABLE "{ .local .align 16 .b32 l[4]; .reg .b64 b; mul.wide.u32 b,t,4; mov.u64 a,l; add.u64 a,a,b; st.local.u32 [a],n; "
+
 /* With check_written each access that may lead to a shadow has two reports, those of refused accesses and of what was not written. */
 static void test_written(void **state)
 {
@@ -173,6 +176,17 @@ static void test_written(void **state)
          "mov.u32 m,s; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {n},[m]; stmatrix.sync.aligned.m8n8.x1.shared.b16 [m],{n}; ld.shared.u32 "
          "n,[s+4];",
          0, false},
+        {"local memory", LOCAL_TABLE "ld.local.u32 n,[l+4]; add.u32 n,n,1; st.global.u32 [o],n; }", 3, false},
+        {"local memory that is stored elsewhere", LOCAL_TABLE "ld.local.u32 n,[l+4]; st.global.u32 [o],n; }", 3, false},
+        {"local memory that is copied", LOCAL_TABLE "ld.local.u32 m,[l+4]; st.local.u32 [l+8],m; }", 1, false},
+        {"local memory that is chosen", LOCAL_TABLE "ld.local.u32 m,[l+4]; setp.eq.u32 p,t,0; selp.u32 m,m,t,p; st.global.u32 [o],m; }", 2,
+         false},
+        {"a pointer that cannot lead there", LOCAL_TABLE "ld.global.u64 b,[o]; st.u32 [b],n; ld.local.u32 n,[l+4]; st.global.u32 [o],n; }",
+         6, false},
+        {"a pointer that may lead there",
+         LOCAL_TABLE "ld.global.u64 b,[o]; cvta.local.u64 a,a; setp.eq.u32 p,t,0; @p mov.u64 a,b; st.u32 [a],n; ld.local.u32 n,[l+4]; "
+                     "st.global.u32 [o],n; }",
+         5, false},
     };
     const struct ptx2spv_options options = {.on_diagnostic = print, .check = true, .check_written = true};
 

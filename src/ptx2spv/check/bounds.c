@@ -54,8 +54,8 @@ ct_value ct_check_is_within(struct ct_cursor *at, enum ct_space space, ct_value 
     ct_value size, last;
 
     if (space == CT_SPACE_LOCAL)
-        return fn->local_bytes < bytes ? ct_emit_const(at, CT_W_PRED, 0)
-                                       : ct_icmp_imm(at, PTX_U32, PTX_LE, offset, fn->local_bytes - bytes);
+        return fn->local_program_bytes < bytes ? ct_emit_const(at, CT_W_PRED, 0)
+                                               : ct_icmp_imm(at, PTX_U32, PTX_LE, offset, fn->local_program_bytes - bytes);
     size = ct_check_shared_size(at);
     last = ct_icmp(at, PTX_U32, PTX_LE, offset, ct_add_imm(at, size, -(uint64_t)bytes & UINT32_MAX));
     return fn->shared_bytes >= bytes ? last : ct_and(at, last, ct_icmp_imm(at, PTX_U32, PTX_GE, size, bytes));
@@ -72,7 +72,7 @@ static struct ct_verdict window_bounds(struct ct_cursor *at, const struct ct_acc
 {
     const struct ct_fn *fn = at->fn;
     const bool is_local = access->insn->space == CT_SPACE_LOCAL;
-    const uint64_t size = is_local ? fn->local_bytes : fn->shared_bytes;
+    const uint64_t size = is_local ? fn->local_program_bytes : fn->shared_bytes;
     const struct ct_insn *base = ct_constant_or_null(fn, access->insn->operands[0]);
     const uint64_t place = base ? (uint32_t)(base->imm + (uint64_t)access->insn->offset) : 0;
 

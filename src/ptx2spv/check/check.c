@@ -216,8 +216,8 @@ static void examine(struct ct_check *check, struct ct_insn *insn)
         shadows = guard(check, &access, &fast, &at);
     else if (!ct_check_is_window(insn))
         shadows = ct_check_variable_shadows(check, &access);
-    if (insn->space == CT_SPACE_SHARED)
-        shadows.at[CT_SHADOW_WRITTEN] = check->shared_written;
+    if (ct_check_is_window(insn))
+        shadows.at[CT_SHADOW_WRITTEN] = insn->space == CT_SPACE_SHARED ? check->shared_written : check->local_written;
     for (unsigned i = 0; i < CT_SHADOWS; i++)
         if (shadows.at[i].i)
             use_shadow[i](check, &access, shadows.at[i]);
@@ -246,7 +246,11 @@ static void begin_written(struct ct_check *check)
 {
     check->has_shadow[CT_SHADOW_WRITTEN] = true;
     check->uses = ct_check_find_uses(check->fn);
-    if (check->fn->checks_written && !has_generic_writes(check->fn))
+    if (has_generic_writes(check->fn))
+        return;
+    if (check->fn->local_written)
+        check->local_written = ct_const32(&check->entry, check->fn->local_written);
+    if (check->fn->checks_written)
         check->shared_written = ct_bits2(&check->entry, CT_OP_MUL, ct_check_shared_size(&check->entry),
                                          ct_const32(&check->entry, (uint32_t)check->fn->shared_copies - 1));
 }

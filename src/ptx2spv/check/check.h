@@ -2,7 +2,7 @@
 /* The parts of `check`, which examines the accesses of a kernel to memory (struct ptx2spv_check). */
 #ifndef PTX2SPV_CHECK_H
 #define PTX2SPV_CHECK_H
-/* Parts: barriers.c, blocks.c, bounds.c, group_reports.c, launches.c, load_groups.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, turns.c, written.c. */
+/* Parts: barriers.c, blocks.c, bounds.c, group_reports.c, launches.c, load_groups.c, local_shadow.c, masks.c, races.c, roots.c, search.c, shared_shadow.c, sites.c, turns.c, written.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -41,17 +41,23 @@ struct ct_check {
     ct_value control;       /* the address of struct ptx2spv_check, or none yet */
     CT_VEC(struct ct_check_limits) limits;
     bool has_shadow[CT_SHADOWS];
-    const uint8_t *uses;     /* with check_written: enum ct_check_use of each value that the program has */
+    const uint8_t *uses;     /* with check_written: set of enum ct_check_use of each value that the program has */
     const bool *reported;    /* for loads, by their first results: group_reports.c reports them if they are not allowed */
     ct_value mark, launch;   /* with fn->checks_blocks: the words of half a mark, see blocks.c */
     ct_value variables;      /* likewise: struct ptx2spv_check.variables, or none yet */
     ct_value turn;           /* with fn->checks_turns: where turns.c finds that of the thread */
     ct_value number;         /* with fn->checks_launches: that of the launch */
     ct_value shared_written; /* the distance from shared memory to its shadow of written bytes; none: there is no such shadow */
+    ct_value local_written;  /* the same for local memory */
 };
 
-/* What becomes of a value. */
-enum ct_check_use { CT_USE_NONE, CT_USE_COPIED, CT_USE_COMPUTED };
+/* What becomes of a value: a set. */
+enum ct_check_use {
+    CT_USE_KEPT = 1,   /* it is copied to a register, perhaps one of several that may be, or stored in local memory */
+    CT_USE_CHOSEN = 2, /* by a select */
+    CT_USE_STORED = 4, /* elsewhere */
+    CT_USE_COMPUTED = 8,
+};
 
 /* An access that is being examined. */
 struct ct_access {
@@ -61,7 +67,7 @@ struct ct_access {
     struct ct_root root;
     bool writes;
     bool is_reported; /* as in struct ct_check */
-    uint8_t *uses;    /* enum ct_check_use of its results */
+    uint8_t *uses;    /* sets of enum ct_check_use, of its results */
 };
 /* Whether there is one range for all accesses of a thread to that space, so that the cheap test is the only one. */
 static inline bool ct_check_is_window(const struct ct_insn *access)

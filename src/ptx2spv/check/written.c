@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads of memory that nothing has written (options.check_written). In SSA form.
  *
- * Each byte of device memory has another one that is 0 until something is written there (struct ptx2spv_check_range.written), and so has shared memory
- * (shared_shadow.c). Before an access that is allowed:
+ * Each byte of device memory has another one that is 0 until something is written there (struct ptx2spv_check_range.written), and so have shared memory
+ * (shared_shadow.c) and local memory (local_shadow.c). Before an access that is allowed:
  *
  *     place = distance ? address + distance : struct ptx2spv_check.written          bytes of ones for memory without a shadow
  *     load:     if (the load's bytes at `place` are 0) report                       see is_unwritten
@@ -17,26 +17,24 @@
 
 /* ---- what becomes of the values that loads give ---- */
 
-static bool is_copy(const struct ct_insn *insn, uint32_t operand)
+static enum ct_check_use use_by(const struct ct_insn *insn, uint32_t operand)
 {
-    return (insn->op == CT_OP_STORE && operand > 0) || insn->op == CT_OP_COPY || insn->op == CT_OP_PHI;
+    if (insn->op == CT_OP_COPY || insn->op == CT_OP_PHI)
+        return CT_USE_KEPT;
+    if (insn->op == CT_OP_STORE && operand > 0)
+        return insn->space == CT_SPACE_LOCAL ? CT_USE_KEPT : CT_USE_STORED;
+    return insn->op == CT_OP_SELECT && operand > 0 ? CT_USE_CHOSEN : CT_USE_COMPUTED;
 }
 
 const uint8_t *ct_check_find_uses(const struct ct_fn *fn)
 {
     uint8_t *uses = CT_ARENA_ARRAY(&fn->compilation->scratch, uint8_t, fn->values.n);
 
-    memset(uses, CT_USE_NONE, fn->values.n);
+    memset(uses, 0, fn->values.n);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            for (uint32_t i = 0; i < insn->n_operands; i++) {
-                uint8_t *use = &uses[insn->operands[i].i];
-
-                if (!is_copy(insn, i))
-                    *use = CT_USE_COMPUTED;
-                else if (*use == CT_USE_NONE)
-                    *use = CT_USE_COPIED;
-            }
+            for (uint32_t i = 0; i < insn->n_operands; i++)
+                uses[insn->operands[i].i] |= use_by(insn, i);
     return uses;
 }
 
@@ -73,7 +71,7 @@ struct ct_insn *ct_check_access_like(struct ct_cursor *at, enum ct_op op, const 
     const uint32_t n = count_of(insn);
     struct ct_insn *like = ct_emit_insn(at, op, shadow_type(insn->type), op == CT_OP_LOAD ? n : 0, op == CT_OP_LOAD ? 1 : n + 1);
 
-    like->space = insn->space == CT_SPACE_SHARED ? CT_SPACE_SHARED : CT_SPACE_GLOBAL;
+    like->space = ct_check_is_window(insn) ? insn->space : CT_SPACE_GLOBAL;
     like->align_log2 = insn->align_log2 < 4 ? insn->align_log2 : 4; /* of struct ptx2spv_check.written */
     like->operands[0] = place;
     for (uint32_t i = 0; i < like->n_results; i++) {
@@ -87,13 +85,25 @@ static ct_value place_of(struct ct_check *check, struct ct_cursor *at, const str
 {
     const ct_value place = ct_add(at, access->address, distance);
 
-    if (access->insn->space == CT_SPACE_SHARED)
+    if (ct_check_is_window(access->insn))
         return place;
     return ct_select(at, ct_equals(at, distance, 0), ct_add_imm(at, ct_check_control(check), offsetof(struct ptx2spv_check, written)),
                      place);
 }
 
 /* ---- reads ---- */
+
+/* What makes a read of memory count at all. Compilers load from local memory, of which they know that it exists, before it is certain that the value is needed,
+ * and copy structures there whole. */
+static uint8_t uses_that_count(const struct ct_access *access)
+{
+    return access->insn->space == CT_SPACE_LOCAL ? CT_USE_STORED | CT_USE_COMPUTED : UINT8_MAX;
+}
+
+static uint8_t uses_that_compute(const struct ct_access *access)
+{
+    return (CT_USE_CHOSEN | CT_USE_COMPUTED) & uses_that_count(access);
+}
 
 /* A read counts if none of its bytes is written: a word of which a part is padding does not. Of a vector, which is how structures are copied, an
  * element counts by itself only if something is computed from it. */
@@ -106,7 +116,7 @@ static ct_value is_unwritten(struct ct_cursor *at, const struct ct_access *acces
         const ct_value is_zero = ct_equals(at, load->results[i], 0);
 
         all = all.i ? ct_and(at, all, is_zero) : is_zero;
-        if (access->uses[i] == CT_USE_COMPUTED)
+        if (access->uses[i] & uses_that_compute(access))
             some = some.i ? ct_or(at, some, is_zero) : is_zero;
     }
     return some.i ? ct_or(at, all, some) : all;
@@ -118,7 +128,7 @@ static bool reads(const struct ct_access *access)
     bool used = access->insn->op == CT_OP_ATOM && access->insn->operation != PTX_EXCH;
 
     for (uint32_t i = 0; access->insn->op == CT_OP_LOAD && i < access->insn->n_results; i++)
-        used |= access->uses[i] != CT_USE_NONE;
+        used |= (access->uses[i] & uses_that_count(access)) != 0;
     return used;
 }
 

@@ -257,7 +257,9 @@ struct ct_fn {
     /* memory layout */
     uint32_t shared_bytes; /* static part of .shared */
     uint32_t dynamic_shared_offset;
-    uint32_t local_bytes; /* size of the .local frame; inlining enlarges it */
+    uint32_t local_bytes;         /* size of the .local frame; inlining enlarges it */
+    uint32_t local_program_bytes; /* of its beginning: what the program has there */
+    uint32_t local_written;       /* set by local_shadow.c: where the frame has bytes for those that are written; 0: it has none */
     uint32_t local_align;
     uint32_t exchange_words, exchange_thread_words; /* the exchange area: its fixed part, and its part for each thread of the block; 0
                                                        none */

@@ -134,7 +134,7 @@ static bool place_locals(struct ct_fn *fn)
         if (local->align > fn->local_align)
             fn->local_align = local->align;
     }
-    fn->local_bytes = (uint32_t)bytes;
+    fn->local_bytes = fn->local_program_bytes = (uint32_t)bytes;
     return true;
 }
 
