@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_syncs NAME [good]: launches a kernel of syncs.h with its fault, or without it. "lines" prints the marked lines of all kernels: NAME HERE THERE. */
+/* check_syncs NAME [bad|good [MEMORY]]: launches a kernel of syncs.h with its fault, or without it, on memory of a kind; status SYNCS_NOT_HERE: the device has none.
+ * "lines" prints the marked lines of all kernels: NAME HERE THERE. */
 #include "syncs.h"
 
 #include "check_program.h"
@@ -77,19 +78,123 @@ static int print_lines(void)
     return 0;
 }
 
-static int run(CUmodule module, const char *name, unsigned fault)
+/* ---- kinds of memory ---- */
+
+#define BYTES ((BLOCKS * THREADS + MORE) * sizeof(unsigned))
+
+static void require(CUdevice_attribute attribute)
+{
+    int value;
+
+    ok(cuDeviceGetAttribute(&value, attribute, 0));
+    if (!value)
+        exit(SYNCS_NOT_HERE);
+}
+
+static CUdeviceptr of_device(void)
+{
+    CUdeviceptr p;
+
+    ok(cuMemAlloc(&p, BYTES));
+    return p;
+}
+
+static CUdeviceptr of_pool(void)
+{
+    CUdeviceptr p;
+
+    ok(cuMemAllocAsync(&p, BYTES, NULL));
+    return p;
+}
+
+static CUdeviceptr managed(void)
+{
+    CUdeviceptr p;
+
+    require(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
+    ok(cuMemAllocManaged(&p, BYTES, CU_MEM_ATTACH_GLOBAL));
+    return p;
+}
+
+static CUdeviceptr pinned(void)
+{
+    CUdeviceptr p;
+    void *host;
+
+    ok(cuMemHostAlloc(&host, BYTES, CU_MEMHOSTALLOC_DEVICEMAP));
+    ok(cuMemHostGetDevicePointer(&p, host, 0));
+    return p;
+}
+
+static CUdeviceptr registered(void)
+{
+    const size_t bytes = (BYTES + 4095) / 4096 * 4096;
+    void *host = aligned_alloc(4096, bytes);
+    CUdeviceptr p;
+
+    require(CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED);
+    memset(host, 0, bytes);
+    ok(cuMemHostRegister(host, bytes, CU_MEMHOSTREGISTER_DEVICEMAP));
+    ok(cuMemHostGetDevicePointer(&p, host, 0));
+    return p;
+}
+
+/* The words are at the end of the first of two adjacent mappings, or in the second one. */
+static CUdeviceptr mapped_in(int at_word)
+{
+    const CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    const CUmemAccessDesc access = {.location = properties.location, .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUmemGenericAllocationHandle handle;
+    CUdeviceptr p;
+    size_t size;
+
+    require(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED);
+    ok(cuMemGetAllocationGranularity(&size, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    ok(cuMemAddressReserve(&p, 2 * size, 0, 0, 0));
+    for (int i = 0; i < 2; i++) {
+        ok(cuMemCreate(&handle, size, &properties, 0));
+        ok(cuMemMap(p + (CUdeviceptr)i * size, size, 0, handle, 0));
+        ok(cuMemRelease(handle));
+    }
+    ok(cuMemSetAccess(p, 2 * size, &access, 1));
+    return p + size + (CUdeviceptr)at_word * sizeof(unsigned);
+}
+
+static CUdeviceptr mapped(void)
+{
+    return mapped_in(0);
+}
+
+/* The words that are raced for are in the second mapping, and the parameter points to the first. */
+static CUdeviceptr mapped_twice(void)
+{
+    return mapped_in(-BLOCKS * THREADS);
+}
+
+static CUdeviceptr memory_of(const char *kind)
+{
+    static const struct {
+        const char *name;
+        CUdeviceptr (*make)(void);
+    } rows[] = {{"device", of_device},      {"pool", of_pool},  {"managed", managed},          {"pinned", pinned},
+                {"registered", registered}, {"mapped", mapped}, {"mapped_twice", mapped_twice}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!strcmp(rows[i].name, kind))
+            return rows[i].make();
+    exit(2);
+}
+
+static int run(CUmodule module, const char *name, unsigned fault, CUdeviceptr p)
 {
     unsigned words[BLOCKS * THREADS];
-    CUdeviceptr p;
     CUfunction f;
     void *params[] = {&p, &fault};
 
-    ok(cuMemAlloc(&p, sizeof words + MORE * sizeof *words));
     ok(cuMemsetD32(p, 0, BLOCKS * THREADS + MORE));
     ok(cuModuleGetFunction(&f, module, name));
     ok(cuLaunchKernel(f, BLOCKS, 1, 1, THREADS, 1, 1, THREADS * sizeof(unsigned), NULL, params, NULL));
     ok(cuMemcpyDtoH(words, p, sizeof words));
-    ok(cuMemFree(p));
     for (int i = 0; i < BLOCKS * THREADS && !fault; i++)
         if (words[i] != 7)
             return 1;
@@ -111,5 +216,5 @@ int main(int argc, char **argv)
     ok(cuDevicePrimaryCtxRetain(&context, device));
     ok(cuCtxSetCurrent(context));
     ok(cuModuleLoadData(&module, ptx));
-    return run(module, argv[1], argc == 2);
+    return run(module, argv[1], argc < 3 || strcmp(argv[2], "good"), memory_of(argc > 3 ? argv[3] : "device"));
 }

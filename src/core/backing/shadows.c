@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A shadow is made when it is needed first, by a launch or a write. An allocation is known by its start and its id, so that a new one at the same address
  * gets another shadow. The shadows of allocations that are gone are found when a shadow is made; kernels that were launched before may still use them.
+ * Mappings (vmm.h) are not in the map of addresses: who unmaps them says so.
  *
  * The host writes to shadows while kernels run: where the device's memory cannot be accessed by the host, they are in host memory. */
 #include "shadows.h"
@@ -21,7 +22,8 @@ struct ct_shadow {
     uint64_t start, size_bytes;                    /* of the allocation */
     unsigned long long id;                         /* its id */
     struct ct_context *context;                    /* borrowed: it destroys its shadows */
-    bool is_forgotten;                             /* everything counts as written */
+    bool is_mapping;                               /* start and id are those of a mapping in a reservation */
+    bool is_forgotten;                             /* everything counts as written, and nothing as accessed */
     struct ct_backing written, accesses, launches; /* zeroed: there is none */
 };
 
@@ -56,7 +58,7 @@ static bool has_written(const struct ct_range *range)
 
 static bool has_accesses(const struct ct_range *range)
 {
-    return ct_config()->check_blocks && (is_device_memory(range) || range->kind == CT_RANGE_MODULE);
+    return ct_config()->check_blocks && range->kind != CT_RANGE_SCRATCH;
 }
 
 static bool has_launches(const struct ct_range *range)
@@ -70,21 +72,41 @@ static bool is_gone(const struct ct_shadow *shadow)
 {
     struct ct_range range;
 
-    return ct_address_find(shadow->start, 0, &range) != CUDA_SUCCESS || range.start != shadow->start || range.id != shadow->id;
+    return !shadow->is_mapping &&
+           (ct_address_find(shadow->start, 0, &range) != CUDA_SUCCESS || range.start != shadow->start || range.id != shadow->id);
+}
+
+static void remove_locked(struct ct_shadow **at)
+{
+    struct ct_shadow *shadow = *at;
+
+    *at = shadow->next;
+    shadow->next = shadows.removed;
+    shadows.removed = shadow;
 }
 
 static void remove_gone_locked(void)
 {
     for (unsigned b = 0; b < BUCKETS; b++)
-        for (struct ct_shadow **at = &shadows.living[b], *shadow; (shadow = *at) != NULL;) {
-            if (!is_gone(shadow)) {
-                at = &shadow->next;
-                continue;
-            }
-            *at = shadow->next;
-            shadow->next = shadows.removed;
-            shadows.removed = shadow;
-        }
+        for (struct ct_shadow **at = &shadows.living[b]; *at;)
+            if (is_gone(*at))
+                remove_locked(at);
+            else
+                at = &(*at)->next;
+}
+
+void ct_shadows_unmapped(uint64_t address, uint64_t size_bytes)
+{
+    if (!is_on())
+        return;
+    ct_mutex_lock(&shadows.lock);
+    for (unsigned b = 0; b < BUCKETS; b++)
+        for (struct ct_shadow **at = &shadows.living[b]; *at;)
+            if ((*at)->is_mapping && (*at)->start - address < size_bytes)
+                remove_locked(at);
+            else
+                at = &(*at)->next;
+    ct_mutex_unlock(&shadows.lock);
 }
 
 static struct ct_shadow *take_of(struct ct_shadow **at, const struct ct_context *context)
@@ -189,6 +211,7 @@ static struct ct_shadow *make_or_null(struct ct_context *context_or_null, const 
                                  .size_bytes = range->size_bytes,
                                  .id = range->id,
                                  .context = range->context,
+                                 .is_mapping = range->kind == CT_RANGE_VIRTUAL,
                                  .is_forgotten = !context_or_null};
     if (context_or_null && !make_memory(context_or_null, range, shadow)) {
         ct_log(CT_LOG_INFO,
@@ -264,6 +287,7 @@ static struct ct_shadow *usable_or_null(struct ct_context *context, const struct
     if (!shadow)
         return NULL;
     ct_mutex_lock(&shadows.lock);
+    shadow->is_forgotten |= shadow->context != context; /* a mapping, which kernels of several contexts may access */
     is_usable = !shadow->is_forgotten;
     ct_mutex_unlock(&shadows.lock);
     return is_usable ? shadow : NULL;

@@ -99,25 +99,40 @@ static bool add_image(struct ct_check_ranges *ranges, struct ct_context *context
     return added;
 }
 
-/* What is mapped in a reservation: adjacent mappings are one range. */
-static bool add_mappings(struct ct_check_ranges *ranges, const struct ct_range *reservation)
+/* Whether a mapping begins where the last range ends, and neither has marks of its own. */
+static bool continues(const struct ct_check_ranges *ranges, uint64_t start, uint64_t flag, struct ct_shadow_places shadows)
+{
+    const struct ptx2spv_check_range *last = &ranges->items[ranges->n - 1];
+
+    return last->start + (last->bytes & ~PTX2SPV_CHECK_READ_ONLY) == start && (last->bytes & PTX2SPV_CHECK_READ_ONLY) == flag &&
+           !last->accesses && !shadows.accesses;
+}
+
+/* What is mapped in a reservation. */
+static bool add_mappings(struct ct_check_ranges *ranges, struct ct_context *context, const struct ct_range *reservation, bool is_stored)
 {
     const uint64_t end = reservation->start + reservation->size_bytes;
+    const size_t first = ranges->n;
     struct ct_vmm_mapping_info mapping;
-    uint64_t last_end = 0, last_flag = 0;
 
     for (uint64_t at = reservation->start; at < end && ct_vmm_mapping_after(at, &mapping) == CUDA_SUCCESS;
          at = mapping.start + mapping.size_bytes) {
         const uint64_t flag = mapping.access == CU_MEM_ACCESS_FLAGS_PROT_READ ? PTX2SPV_CHECK_READ_ONLY : 0;
+        const struct ct_range range = {.kind = CT_RANGE_VIRTUAL,
+                                       .start = mapping.start,
+                                       .size_bytes = mapping.size_bytes,
+                                       .id = mapping.block_id,
+                                       .context = context,
+                                       .owner = context->object.handle};
+        struct ct_shadow_places shadows;
 
         if (mapping.access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
             continue;
-        if (mapping.start == last_end && flag == last_flag)
-            ranges->items[ranges->n - 1].bytes += mapping.size_bytes;
-        else if (!add(ranges, mapping.start, mapping.size_bytes | flag))
+        shadows = ct_shadow_places(context, &range, is_stored);
+        if (ranges->n > first && continues(ranges, range.start, flag, shadows))
+            ranges->items[ranges->n - 1].bytes += range.size_bytes;
+        else if (!add_shadowed(ranges, range.start, range.size_bytes | flag, shadows))
             return false;
-        last_end = mapping.start + mapping.size_bytes;
-        last_flag = flag;
     }
     return true;
 }
@@ -130,7 +145,7 @@ static bool add_range(struct ct_check_ranges *ranges, struct ct_context *context
     if (range->kind == CT_RANGE_MODULE)
         return add_image(ranges, context, range, stored);
     if (range->kind == CT_RANGE_VIRTUAL)
-        return add_mappings(ranges, range);
+        return add_mappings(ranges, context, range, is_stored_to(range, stored));
     return add_shadowed(ranges, range->start, range->size_bytes | flag, ct_shadow_places(context, range, is_stored_to(range, stored)));
 }
 

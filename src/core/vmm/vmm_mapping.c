@@ -10,6 +10,7 @@
 #include "vmm_reservation.h"
 
 #include "core/backing/address_uses.h"
+#include "core/backing/shadows.h"
 #include "core/device/context.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
@@ -217,7 +218,9 @@ CUresult ct_vmm_unmap(uint64_t address, uint64_t size_bytes)
         return r;
     ct_mutex_lock(&ct_vmm_lock);
     r = unmap_locked(address, size_bytes);
-    if (r != CUDA_SUCCESS)
+    if (r == CUDA_SUCCESS)
+        ct_shadows_unmapped(address, size_bytes);
+    else
         reopen_locked(address, size_bytes, &r);
     ct_mutex_unlock(&ct_vmm_lock);
     return r;
