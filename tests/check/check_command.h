@@ -3,8 +3,12 @@
 #ifndef TESTS_CHECK_COMMAND_H
 #define TESTS_CHECK_COMMAND_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+
+#include "left_out.h"
 
 /* Runs a command for its output, of which it keeps `size` bytes. Returns its status. */
 static inline int run(const char *command, char *out, size_t size)
@@ -16,6 +20,12 @@ static inline int run(const char *command, char *out, size_t size)
     n = fread(out, 1, size - 1, pipe);
     out[n] = 0;
     return pclose(pipe);
+}
+
+/* Whether that is the status of a program that was left out. */
+static inline bool is_left_out(int status)
+{
+    return WIFEXITED(status) && WEXITSTATUS(status) == LEFT_OUT;
 }
 
 /* Finds the line that begins with NAME and a space, and returns the text behind these. */

@@ -5,6 +5,8 @@
 
 #include <cuda.h>
 
+#include "left_out.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,22 @@ static inline void check_call(CUresult r, const char *call)
         return;
     fprintf(stderr, "%s returns %d\n", call, (int)r);
     exit(3);
+}
+
+/* Whether device 0, which the programs use, has a capability. */
+static inline int has(CUdevice_attribute attribute)
+{
+    int value;
+
+    ok(cuDeviceGetAttribute(&value, attribute, 0));
+    return value;
+}
+
+/* Ends the program without it. */
+static inline void require(CUdevice_attribute attribute)
+{
+    if (!has(attribute))
+        exit(LEFT_OUT);
 }
 
 /* The number of the line in `ptx` with the first mark in the text of a kernel; 0: there is none. */

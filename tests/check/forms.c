@@ -109,12 +109,9 @@ static CUdeviceptr of_host(bool is_good)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     void *host = aligned_alloc(page, page);
-    int has_read_only;
     CUdeviceptr p;
 
-    ok(cuDeviceGetAttribute(&has_read_only, CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED, 0));
-    if (!has_read_only)
-        exit(LEFT_OUT);
+    require(CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED);
     if (!host)
         exit(3);
     memset(host, 0, page);

@@ -94,8 +94,6 @@ enum { READ = 1, WRITE = 2, SHARED_READ = 4, SHARED_GROUP = 8, SHARED_WRITE = 16
 
 #define ALL_FORMS READ_FORMS WRITE_FORMS SHARED_FORMS SHARED_WRITE_FORMS LOCAL_FORMS CONSTANT_FORMS
 
-enum { LEFT_OUT = 77 }; /* the program's exit status: the device has no such memory */
-
 /* FAULT(name, kind, options, classes, min_bytes): what may be wrong with accesses of these classes, of so many bytes at least */
 #define FORM_FAULTS                                                                                                                        \
     FAULT(behind, "out-of-bounds", "", READ | WRITE, 1)                                                                                    \

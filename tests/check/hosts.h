@@ -4,8 +4,6 @@
 #ifndef CUTTLE_TESTS_HOSTS_H
 #define CUTTLE_TESTS_HOSTS_H
 
-enum { HOSTS_NOT_HERE = 77 };
-
 #define HOSTS                                                                                                                              \
     HOST(read_of_copy, "read", "a copy", "write")                                                                                          \
     HOST(write_of_source, "write", "a copy", "read")                                                                                       \

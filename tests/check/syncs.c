@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_syncs NAME [bad|good [MEMORY]]: launches a kernel of syncs.h with its fault, or without it, on memory of a kind; status SYNCS_NOT_HERE: the device has none.
+/* check_syncs NAME [bad|good [MEMORY]]: launches a kernel of syncs.h with its fault, or without it, on memory of a kind; status LEFT_OUT: the device has none.
  * "lines" prints the marked lines of all kernels: NAME HERE THERE. */
 #include "syncs.h"
 
@@ -81,15 +81,6 @@ static int print_lines(void)
 /* ---- kinds of memory ---- */
 
 #define BYTES ((BLOCKS * THREADS + MORE) * sizeof(unsigned))
-
-static void require(CUdevice_attribute attribute)
-{
-    int value;
-
-    ok(cuDeviceGetAttribute(&value, attribute, 0));
-    if (!value)
-        exit(SYNCS_NOT_HERE);
-}
 
 static CUdeviceptr of_device(void)
 {

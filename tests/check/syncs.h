@@ -4,8 +4,6 @@
 #ifndef CUTTLE_TESTS_SYNCS_H
 #define CUTTLE_TESTS_SYNCS_H
 
-enum { SYNCS_NOT_HERE = 77 };
-
 #define HERE " // HERE\n"
 #define THERE " // THERE\n"
 
