@@ -462,8 +462,9 @@ static void add_libraries_locked(const struct ct_device_info *info)
 void ct_kernel_faults_watch_locked(struct ct_device *device)
 {
     const bool has_threads = device->info.kind == CT_DEVICE_CPU && device->info.thread_library;
+    const bool has_watches = ct_config()->check && ct_config()->check_host;
 
-    if (!ct_config()->catch_faults || (!has_threads && !ct_config()->check_host))
+    if (!ct_config()->catch_faults || (!has_threads && !has_watches))
         return;
     ct_mutex_lock(&watch.lock);
     if (start_locked()) {

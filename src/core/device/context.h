@@ -55,7 +55,7 @@ struct ct_device {
     struct ct_once timer_measured;    /* ct_timer_ensure */
     struct ptx2spv_timer timer;       /* written once */
     atomic_int lost;                  /* the CUresult of all calls in its contexts; CUDA_SUCCESS: it is not lost (device_loss.h) */
-    atomic_bool watched; /* faults of its kernels, if its threads have them, and of host_watch.h are caught (kernel_faults.h) */
+    atomic_bool watched;              /* faults are caught: kernel_faults.h */
     struct ct_mutex running_lock;
     struct ct_running *running;                          /* lists of kernels that may be running: running.h */
     _Atomic(struct ct_copy_kernel *) copy_kernel;        /* copy_kernel.c; NULL until a copy needs it */
