@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs programs on a device that lacks ABILITIES: each ends with success, or with a message that says what the device lacks.
-#   cmake -DFOLDER=build/bin -DABILITIES=".." -P run.cmake
+#   cmake -DFOLDER=build/bin -DABILITIES=".." [-DMORE="PROGRAM..."] -P run.cmake
 set(programs "matrix_multiply --repeat 1" "reduction --repeat 1" "histogram --repeat 1" programs_kernels_test programs_warps_test programs_shared_memory_test)
 if("$ENV{LACKING_PROGRAMS}" STREQUAL all)
   file(GLOB found RELATIVE ${FOLDER} ${FOLDER}/programs_*_test)
@@ -8,6 +8,8 @@ if("$ENV{LACKING_PROGRAMS}" STREQUAL all)
   list(APPEND programs "nbody --repeat 1" "mandelbrot --repeat 1" "image_filters --repeat 1" ${found})
   list(REMOVE_DUPLICATES programs)
 endif()
+separate_arguments(more UNIX_COMMAND "${MORE}")
+list(APPEND programs ${more})
 separate_arguments(abilities UNIX_COMMAND "${ABILITIES}")
 set(failures "")
 foreach(program ${programs})
