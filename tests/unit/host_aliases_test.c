@@ -5,6 +5,8 @@
 
 #include "mock_backend.h"
 
+#include "core/backing/host_watch.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,6 +49,22 @@ static void reached(void *host, bool is)
         gives(CUDA_ERROR_NOT_SUPPORTED, cuMemHostGetDevicePointer(&device, host, 0));
     assert_int_equal(device, is ? own : 0);
     ok(cuCtxSetCurrent(first));
+}
+
+static bool is_cpu(void)
+{
+    const char *rule = getenv("MOCK_ADDRESS_RULE");
+
+    return rule && !strcmp(rule, "shared"); /* the mock is a GPU with all others */
+}
+
+/* Whether `cuttle check --host-accesses` watches the memory of a command that uses it. */
+static bool is_watched(void *host, size_t bytes)
+{
+    struct ct_host_watch watch = {0};
+
+    ct_host_watch_add(&watch, (uint64_t)(uintptr_t)host, bytes, true);
+    return watch.n_ranges == 1;
 }
 
 /* Whether the address is unmapped. */
@@ -98,6 +116,7 @@ static void given_and_taken_back(void **state)
         skip();
     ok(cuMemAllocHost(&host, BYTES));
     assert_int_equal(memories(), before + each);
+    assert_int_equal(is_watched(host, BYTES), !has_aliases()); /* what a GPU has imported is not watched */
     reached(host, has_aliases());
     ok(cuCtxSetCurrent(second));
     ok(cuMemFreeHost(host));
@@ -107,6 +126,7 @@ static void given_and_taken_back(void **state)
         assert_true(is_free(host));
     ok(cuMemHostRegister(pages + 5, 3 * PAGE, 0));
     assert_int_equal(memories(), before + each);
+    assert_int_equal(is_watched(pages + 5, 3 * PAGE), is_cpu());
     reached(pages + 5, has_aliases());
     reached(pages + 2 * PAGE, has_aliases());
     ok(cuMemHostUnregister(pages + 5));
