@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A shadow is made when it is needed first, by a launch or a write. An allocation is known by its start and its id, so that a new one at the same address
  * gets another shadow. The shadows of allocations that are gone are found when a shadow is made; kernels that were launched before may still use them.
- * Mappings (vmm.h) are not in the map of addresses: who unmaps them says so.
+ * Mappings (vmm.h) are not in the map of addresses, so whoever unmaps one calls ct_shadows_unmapped.
  *
  * The host writes to shadows while kernels run: where the device's memory cannot be accessed by the host, they are in host memory. */
 #include "shadows.h"

@@ -188,7 +188,7 @@ static bool is_possible(const struct ct_stream *stream)
     if (atomic_load_explicit(&stream->context->device->watched, memory_order_acquire))
         return true;
     if (!atomic_exchange(&was_said, true))
-        ct_log(CT_LOG_WARN, "accesses of the host are not examined: that takes a handler of faults");
+        ct_log(CT_LOG_WARN, "accesses of the host are not examined: there is no handler of faults (see CUTTLE_CATCH_FAULTS)");
     return false;
 }
 

@@ -53,10 +53,10 @@ struct ct_check {
 
 /* What becomes of a value: a set. */
 enum ct_check_use {
-    CT_USE_KEPT = 1,   /* it is copied to a register, perhaps one of several that may be, or stored in local memory */
-    CT_USE_CHOSEN = 2, /* by a select */
-    CT_USE_STORED = 4, /* elsewhere */
-    CT_USE_COMPUTED = 8,
+    CT_USE_KEPT = 1,     /* an operand of a copy or a phi, or stored in local memory */
+    CT_USE_CHOSEN = 2,   /* one of the two values of a select */
+    CT_USE_STORED = 4,   /* stored in other memory */
+    CT_USE_COMPUTED = 8, /* an operand of any other instruction */
 };
 
 /* An access that is being examined. */

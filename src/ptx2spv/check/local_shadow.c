@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_local: gives the local memory of a thread a shadow, which says what was written there.
- * In:  register form, laid out.   Out: the same; with options.check_written, where that is needed and possible, the frame has a byte of ones for each byte
- *      that was written (fn->local_written is where they begin), and they are cleared at the kernel's start. written.c reads and writes them.
+ * In:  register form, laid out.   Out: the same; with options.check_written, where that is needed and possible, the frame has a second half, from
+ *      fn->local_written on: for each byte of the first half a byte of ones once it was written. It is cleared at the kernel's start. written.c reads and
+ *      writes it.
  *
- * Stores of arguments and results of calls are examined from here on as if the program had them: it may read what they write. */
+ * Stores of arguments and results of calls are marked is_checked as well, since the program may read what they write. */
 #include "check.h"
 
 enum { ALIGN = 16, MAX_BYTES = 1 << 20 };
