@@ -10,7 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#define SPV_ENABLE_UTILITY_CODE
+#include <spirv/unified1/spirv.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct row {
@@ -69,6 +72,7 @@ static struct ptx2spv_target make_target(enum ptx2spv_dialect dialect)
         .storage8 = 1,
         .storage16 = 1,
         .memory_model_device_scope = 1,
+        .shared_explicit_layout = 1,
     };
 }
 
@@ -204,7 +208,6 @@ static void test_written(void **state)
     }
 }
 
-/* Barriers of whole blocks which not all threads are known to reach together. */
 /* The parameters from which addresses of stores are computed; n: n_params of struct ptx2spv_stored. */
 static void test_stored(void **state)
 {
@@ -238,6 +241,7 @@ static void test_stored(void **state)
     }
 }
 
+/* Barriers of whole blocks which not all threads are known to reach together. */
 static void test_barriers(void **state)
 {
     static const struct {
@@ -262,6 +266,66 @@ static void test_barriers(void **state)
         compile(cases[i / 2].name, module, i % 2 ? PTX2SPV_VULKAN : PTX2SPV_OPENCL, &options, &kernel);
         if (kernel.info.checks_barriers != cases[i / 2].checked || (kernel.info.check_thread_bytes != 0) != cases[i / 2].checked)
             fail_msg("%s: %u", cases[i / 2].name, kernel.info.checks_barriers);
+        ptx2spv_kernel_finish(&kernel);
+        ptx2spv_module_destroy(module);
+    }
+}
+
+/* Whether each load of a vector has an address that is computed from the number of the thread; *n: how many such loads there are. */
+static bool vector_loads_vary(const struct ptx2spv_kernel *kernel, unsigned *n)
+{
+    enum { HEADER_WORDS = 5, BOUND = 3 };
+    const uint32_t *words = kernel->words;
+    bool *varies = calloc(words[BOUND], 1), *is_vector = calloc(words[BOUND], 1), all = true;
+
+    assert_non_null(varies);
+    assert_non_null(is_vector);
+    *n = 0;
+    for (size_t at = HEADER_WORDS; at < kernel->n_words; at += words[at] >> SpvWordCountShift) {
+        const uint32_t *insn = words + at;
+        const SpvOp op = (SpvOp)(insn[0] & SpvOpCodeMask);
+        const uint32_t operands_end = op == SpvOpLoad ? 4 : insn[0] >> SpvWordCountShift;
+        bool has_result, has_type;
+
+        SpvHasResultAndType(op, &has_result, &has_type);
+        if (op == SpvOpDecorate && insn[2] == SpvDecorationBuiltIn)
+            varies[insn[1]] |= insn[3] == SpvBuiltInLocalInvocationIndex || insn[3] == SpvBuiltInLocalInvocationId;
+        if (op == SpvOpTypeVector)
+            is_vector[insn[1]] = true;
+        if (!has_type || op == SpvOpVariable || op == SpvOpConstant)
+            continue;
+        for (uint32_t i = 3; i < operands_end; i++)
+            varies[insn[2]] |= insn[i] < words[BOUND] && varies[insn[i]];
+        if (op == SpvOpLoad && is_vector[insn[1]]) {
+            (*n)++;
+            all &= varies[insn[2]];
+        }
+    }
+    free(varies);
+    free(is_vector);
+    return all;
+}
+
+/* A driver must not take what other threads change for one value of the whole warp (ct_check_varying_zero). All threads of these kernels access one address. */
+static void test_varying_addresses(void **state)
+{
+    static const struct {
+        const char *name, *body;
+        struct ptx2spv_options options;
+    } cases[] = {
+        {"marks of shared memory", "ld.shared.u32 n,[s+4];", {.check = true, .check_races = true}},
+        {"marks of global memory", "ld.global.u32 n,[o]; st.global.u32 [o],n;", {.check = true, .check_blocks = true}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ptx2spv_module *module = make_module(cases[i].body);
+        struct ptx2spv_kernel kernel;
+        unsigned n;
+
+        compile(cases[i].name, module, PTX2SPV_VULKAN, &cases[i].options, &kernel);
+        if (!vector_loads_vary(&kernel, &n) || !n)
+            fail_msg("%s: one of %u vectors is loaded from an address that does not vary", cases[i].name, n);
         ptx2spv_kernel_finish(&kernel);
         ptx2spv_module_destroy(module);
     }
@@ -343,9 +407,15 @@ static void test_places(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accesses), cmocka_unit_test(test_races),    cmocka_unit_test(test_written),
-        cmocka_unit_test(test_stored),   cmocka_unit_test(test_barriers), cmocka_unit_test(test_cooperative_ones),
-        cmocka_unit_test(test_no_check), cmocka_unit_test(test_places),
+        cmocka_unit_test(test_accesses),
+        cmocka_unit_test(test_races),
+        cmocka_unit_test(test_written),
+        cmocka_unit_test(test_stored),
+        cmocka_unit_test(test_barriers),
+        cmocka_unit_test(test_cooperative_ones),
+        cmocka_unit_test(test_varying_addresses),
+        cmocka_unit_test(test_no_check),
+        cmocka_unit_test(test_places),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,10 +66,11 @@ void ct_blocks_begin(struct ct_check *check)
 }
 
 /* Whether a store leaves memory as it is. */
-static ct_value changes_nothing(struct ct_cursor *at, const struct ct_access *access)
+static ct_value changes_nothing(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access)
 {
     const uint64_t bits = ptx_type_bits(access->insn->type);
-    const struct ct_insn *load = ct_check_access_like(at, CT_OP_LOAD, access, access->address);
+    const ct_value address = ct_add(at, access->address, ct_zext64(at, ct_check_varying_zero(check)));
+    const struct ct_insn *load = ct_check_access_like(at, CT_OP_LOAD, access, address);
     ct_value same = CT_NO_VALUE;
 
     for (uint32_t i = 0; i < load->n_results; i++) {
@@ -98,6 +99,7 @@ static struct marks marks_of(struct ct_check *check, struct ct_cursor *at, const
     ct_value bytes = ct_const32(at, (uint32_t)ALL_BYTES << CT_MARK_BYTES_SHIFT);
 
     marks.loads = ct_select(at, marks.none, ct_add_imm(at, control, offsetof(struct ptx2spv_check, written)), place);
+    marks.loads = ct_add(at, marks.loads, ct_zext64(at, ct_check_varying_zero(check)));
     marks.stores = ct_select(at, marks.none, ct_add_imm(at, control, offsetof(struct ptx2spv_check, scratch)), place);
     if (access->bytes < WORD) {
         const ct_value first = ct_and_imm(at, ct_low32(at, access->address), WORD - 1);
@@ -329,7 +331,7 @@ void ct_check_blocks(struct ct_check *check, const struct ct_access *access, ct_
         add_found(&at, &found, holds, other);
     }
     if (access->writes)
-        found.holds = ct_and(&at, found.holds, ct_not(&at, changes_nothing(&at, access)));
+        found.holds = ct_and(&at, found.holds, ct_not(&at, changes_nothing(check, &at, access)));
     report(check, &at, access, &found);
     if (access->writes) {
         note_store(check, &at, &marks);

@@ -46,6 +46,16 @@ ct_value ct_check_control(struct ct_check *check)
     return check->control;
 }
 
+ct_value ct_check_varying_zero(struct ct_check *check)
+{
+    struct ct_cursor *at = &check->entry;
+
+    if (!check->varying_zero.i)
+        check->varying_zero =
+            ct_and(at, ct_shr_imm(at, ct_sysval(at, CT_SYS_NCTAID_Z), 16 /* it is at most 65535 */), ct_sysval(at, CT_SYS_TID_LINEAR));
+    return check->varying_zero;
+}
+
 void ct_check_begin(struct ct_check *check, struct ct_insn *first)
 {
     struct ct_fn *fn = check->fn;

@@ -39,6 +39,7 @@ struct ct_check {
     struct ct_fn *fn;
     struct ct_cursor entry; /* where code goes that is executed once */
     ct_value control;       /* the address of struct ptx2spv_check, or none yet */
+    ct_value varying_zero;  /* or none yet */
     CT_VEC(struct ct_check_limits) limits;
     bool has_shadow[CT_SHADOWS];
     const uint8_t *uses;     /* with check_written: set of enum ct_check_use of each value that the program has */
@@ -83,6 +84,11 @@ struct ct_verdict {
 
 /* The address of struct ptx2spv_check. */
 ct_value ct_check_control(struct ct_check *check);
+/* 0, and drivers can know neither that it is, nor that all threads have the same. It is part of the addresses from which checks load what other threads may
+ * store at the same time. NVIDIA's compiler takes what a warp loads from one address for one value, but GPUs load 16 bytes for half of the warp at a time, and
+ * another warp's store may come between. If the value decides a branch, the warp is then split without the compiler's knowledge, and the next barrier
+ * does not wait for both halves. */
+ct_value ct_check_varying_zero(struct ct_check *check);
 /* Loads from what the host has prepared, which does not change. */
 ct_value ct_check_load(struct ct_cursor *at, ct_value address, uint64_t offset, enum ct_width width);
 /* The number of bytes that an access reads or writes. */

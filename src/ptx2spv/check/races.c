@@ -111,7 +111,7 @@ static void begin(struct races *races, struct ct_cursor *at)
     ct_assign(at, races->registers.epoch, ct_const32(at, 1));
     ct_assign(at, races->registers.steps, ct_const32(at, 0));
     races->registers.thread = ct_add_imm(at, ct_sysval(at, CT_SYS_TID_LINEAR), 1);
-    races->registers.shadow = ct_check_shared_size(at);
+    races->registers.shadow = ct_add(at, ct_check_shared_size(at), ct_check_varying_zero(races->check));
 }
 
 /* ---- conflicts ---- */
@@ -152,14 +152,14 @@ static ct_value conflicts(struct ct_cursor *at, const struct races *races, const
 }
 
 /* Whether a store of one value leaves memory as it is. */
-static ct_value changes_nothing(struct ct_cursor *at, const struct ct_insn *store)
+static ct_value changes_nothing(struct ct_check *check, struct ct_cursor *at, const struct ct_insn *store)
 {
     const ct_value value = store->operands[1];
     const uint64_t bits = ptx_type_bits(store->type);
     struct ct_insn *load = ct_emit_insn(at, CT_OP_LOAD, store->type, 1, 1);
 
     load->space = CT_SPACE_SHARED;
-    load->operands[0] = store->operands[0];
+    load->operands[0] = ct_add(at, store->operands[0], ct_check_varying_zero(check));
     load->offset = store->offset;
     load->align_log2 = store->align_log2;
     load->results[0] = ct_value_create(at->fn, ct_width_at(at, value));
@@ -233,7 +233,7 @@ static void find_conflict(struct races *races, struct ct_cursor *at, const struc
     found = after_write = conflicts(at, races, own, words[WRITE_EPOCH], words[WRITE_MARK]);
     if (writes) {
         if (insn->n_operands == 2)
-            after_write = ct_and(at, after_write, ct_not(at, changes_nothing(at, insn)));
+            after_write = ct_and(at, after_write, ct_not(at, changes_nothing(races->check, at, insn)));
         found = ct_or(at, after_write, conflicts(at, races, own, words[READ_EPOCH], words[READ_MARK]));
     }
     ct_cursor_branch(at, found, race, next);
