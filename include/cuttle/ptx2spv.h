@@ -594,18 +594,20 @@ enum ptx2spv_check_fault {
 enum ptx2spv_check_operation { PTX2SPV_CHECK_LOAD, PTX2SPV_CHECK_STORE, PTX2SPV_CHECK_ATOMIC, PTX2SPV_CHECK_WARP };
 enum ptx2spv_check_space { PTX2SPV_CHECK_GLOBAL, PTX2SPV_CHECK_SHARED, PTX2SPV_CHECK_LOCAL, PTX2SPV_CHECK_GENERIC };
 /* The faults of one kind at one access. `count` counts them all; the other members describe the first. The kernel writes `fault` last; the host reads the
- * site once `fault` is set, and then sets `fault` and `count` to 0. */
+ * site once `fault` is set, and then sets `fault` and `count` to 0. Pairs of words are stored together: drivers that compile for CPUs make a loop over the lanes of
+ * each store, and most of the code of a checked kernel are its reports. */
 struct ptx2spv_check_site {
-    uint32_t count;    /* how often */
-    uint32_t fault;    /* enum ptx2spv_check_fault */
-    uint64_t address;  /* CUDA address, generic address, or offset in shared or local memory */
-    uint32_t line;     /* in the PTX text */
-    uint32_t access;   /* PTX2SPV_CHECK_ACCESS */
-    uint32_t launch;   /* of struct ptx2spv_check */
-    uint32_t block[3]; /* %ctaid */
-    uint32_t thread[3];
-    uint32_t other; /* see PTX2SPV_CHECK_RACE */
-    uint32_t reserved[2];
+    uint32_t count; /* how often */
+    uint32_t reserved;
+    uint64_t address;           /* CUDA address, generic address, or offset in shared or local memory */
+    uint32_t line;              /* in the PTX text */
+    uint32_t access;            /* PTX2SPV_CHECK_ACCESS */
+    uint32_t block_x, block_yz; /* %ctaid: x; y, and z << 16 */
+    uint32_t launch;            /* of struct ptx2spv_check */
+    uint32_t thread;            /* %tid: x, y << 10, and z << 20 */
+    uint32_t other;             /* see PTX2SPV_CHECK_RACE */
+    uint32_t fault;             /* enum ptx2spv_check_fault */
+    uint32_t unused[4];
 };
 /* In `other`. */
 #define PTX2SPV_CHECK_SEVERAL 2047

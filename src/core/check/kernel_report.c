@@ -67,7 +67,8 @@ static void add_places(struct ct_report *report, const struct ct_check_sites *si
 
 static void add_thread(struct ct_report *report, const struct ptx2spv_check_site *site)
 {
-    const uint32_t *t = site->thread, *b = site->block;
+    const uint32_t t[] = {site->thread & 1023, site->thread >> 10 & 1023, site->thread >> 20};
+    const uint32_t b[] = {site->block_x, site->block_yz & 0xffff, site->block_yz >> 16};
 
     ct_report_line(report, "by thread (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ") in block (%" PRIu32 ",%" PRIu32 ",%" PRIu32 ")%s", t[0], t[1],
                    t[2], b[0], b[1], b[2], site->count > 1 ? ", the first of several" : "");

@@ -19,6 +19,12 @@ static void store(struct ct_cursor *at, ct_value address, size_t offset, ct_valu
     access_site(at, CT_OP_STORE, address, offset, ct_width_at(at, value))->operands[1] = value;
 }
 
+/* Stores two words as one. */
+static void store2(struct ct_cursor *at, ct_value address, size_t offset, ct_value first, ct_value second)
+{
+    store(at, address, offset, ct_pack2(at, first, second));
+}
+
 /* The number of the incident's site. */
 static ct_value site_number(struct ct_check *check, struct ct_cursor *at, const struct ct_incident *incident)
 {
@@ -49,39 +55,33 @@ static ct_value place_of(struct ct_cursor *at, ct_value sites, ct_value number)
     return ct_select(at, ct_equals(at, count->results[0], 0), site, sites);
 }
 
-static void store_position(struct ct_cursor *at, ct_value place)
+static ct_value block_yz(struct ct_cursor *at)
 {
-    static const struct {
-        enum ct_sysval value;
-        size_t offset;
-    } members[] = {
-        {CT_SYS_CTAID_X, offsetof(struct ptx2spv_check_site, block[0])}, {CT_SYS_CTAID_Y, offsetof(struct ptx2spv_check_site, block[1])},
-        {CT_SYS_CTAID_Z, offsetof(struct ptx2spv_check_site, block[2])}, {CT_SYS_TID_X, offsetof(struct ptx2spv_check_site, thread[0])},
-        {CT_SYS_TID_Y, offsetof(struct ptx2spv_check_site, thread[1])},  {CT_SYS_TID_Z, offsetof(struct ptx2spv_check_site, thread[2])},
-    };
+    return ct_or(at, ct_sysval(at, CT_SYS_CTAID_Y), ct_shl_imm(at, ct_sysval(at, CT_SYS_CTAID_Z), 16));
+}
 
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        store(at, place, members[i].offset, ct_sysval(at, members[i].value));
+static ct_value thread(struct ct_cursor *at)
+{
+    const ct_value y = ct_shl_imm(at, ct_sysval(at, CT_SYS_TID_Y), 10), z = ct_shl_imm(at, ct_sysval(at, CT_SYS_TID_Z), 20);
+
+    return ct_or(at, ct_sysval(at, CT_SYS_TID_X), ct_or(at, y, z));
 }
 
 void ct_check_report(struct ct_check *check, struct ct_cursor *at, const struct ct_incident *incident)
 {
     const ct_value control = ct_check_control(check);
     const ct_value sites = ct_check_load(at, control, offsetof(struct ptx2spv_check, sites), CT_W_64);
+    const ct_value launch = ct_check_load(at, control, offsetof(struct ptx2spv_check, launch), CT_W_32);
     const ct_value place = place_of(at, sites, site_number(check, at, incident));
     const ct_value line =
         incident->group ? ct_load_group_line(at, incident->group, incident->number) : ct_const32(at, incident->where.line);
 
     store(at, place, offsetof(struct ptx2spv_check_site, address), ct_zext64(at, incident->address));
-    store(at, place, offsetof(struct ptx2spv_check_site, line), line);
-    store(at, place, offsetof(struct ptx2spv_check_site, access), ct_const32(at, incident->access));
-    store(at, place, offsetof(struct ptx2spv_check_site, launch),
-          ct_check_load(at, control, offsetof(struct ptx2spv_check, launch), CT_W_32));
-    store_position(at, place);
-    if (incident->other.i)
-        store(at, place, offsetof(struct ptx2spv_check_site, other), incident->other);
+    store2(at, place, offsetof(struct ptx2spv_check_site, line), line, ct_const32(at, incident->access));
+    store2(at, place, offsetof(struct ptx2spv_check_site, block_x), ct_sysval(at, CT_SYS_CTAID_X), block_yz(at));
+    store2(at, place, offsetof(struct ptx2spv_check_site, launch), launch, thread(at));
     ct_emit_fence(at, PTX_ACQ_REL, PTX_SYS); /* the host reads a site when it finds `fault` */
-    store(at, place, offsetof(struct ptx2spv_check_site, fault), incident->fault);
+    store2(at, place, offsetof(struct ptx2spv_check_site, other), incident->other.i ? incident->other : ct_const32(at, 0), incident->fault);
 }
 
 struct ct_block *ct_check_enter_if(struct ct_cursor *at, struct ct_insn *insn, ct_value condition)
