@@ -45,6 +45,10 @@ enum { READ = 1, WRITE = 2, SHARED_READ = 4, SHARED_GROUP = 8, SHARED_WRITE = 16
     FORM(shared_v4, "shared", "read", 16, SHARED_READ, "ld.shared.v4.u32 {%v0, %v1, %v2, %v3}, [%z];")                                     \
     FORM(shared_group, "shared", "read", 4, SHARED_GROUP,                                                                                  \
          "ld.shared.u32 %v1, [%z+-4];\nld.shared.u32 %v2, [%z+-12];\nld.shared.u32 %v3, [%z+-8];\nld.shared.u32 %v0, [%z];")               \
+    FORM(shared_group_and_stores, "shared", "read", 4, SHARED_GROUP,                                                                       \
+         "mov.u32 %b, room;\nmad.lo.u32 %t, %t, 4, %b;\nst.shared.u32 [%t+200], 7;\nld.shared.u32 %v1, [%t+200];\n"                        \
+         "st.shared.u32 [%t+204], 7;\nst.shared.u32 [%t+208], 7;\nst.shared.u32 [%t+212], 7;\nld.shared.u32 %v2, [%t+204];\n"              \
+         "add.u32 %v1, %v1, %v2;\nld.shared.u32 %v2, [%t+208];\nld.shared.u32 %v3, [%t+212];\nld.shared.u32 %v0, [%z];")                   \
     FORM(shared_s8, "shared", "read", 1, SHARED_READ, "ld.shared.s8 %v0, [%z];")                                                           \
     FORM(shared_volatile, "shared", "read", 4, SHARED_READ, "ld.volatile.shared.u32 %v0, [%z];")                                           \
     FORM(shared_atomic, "shared", "atomic operation", 4, SHARED_READ, "atom.shared.add.u32 %v0, [%z], 0;")

@@ -115,7 +115,7 @@ static struct ct_shadows make_slow_path(struct ct_check *check, struct ct_cursor
         ct_ssa_branch(at, found.allowed, then, refused);
         at->block = refused;
     }
-    if (!access->is_reported)
+    if (!(access->reported & CT_REPORTED_REFUSED))
         ct_check_report(check, at,
                         &(struct ct_incident){
                             .where = access->insn->where,
@@ -193,16 +193,6 @@ static bool is_access(const struct ct_insn *insn)
     return insn->is_checked && insn->space != CT_SPACE_PARAM && !insn->is_device;
 }
 
-/* Before the results are replaced. */
-static uint8_t *uses_of(const struct ct_check *check, const struct ct_insn *insn)
-{
-    uint8_t *uses = CT_ARENA_ARRAY(&check->fn->compilation->scratch, uint8_t, insn->n_results + 1);
-
-    for (uint32_t i = 0; check->uses && i < insn->n_results; i++)
-        uses[i] = check->uses[insn->results[i].i];
-    return uses;
-}
-
 static void examine(struct ct_check *check, struct ct_insn *insn)
 {
     static void (*const use_shadow[])(struct ct_check *check, const struct ct_access *access, ct_value shadow) = {
@@ -216,8 +206,8 @@ static void examine(struct ct_check *check, struct ct_insn *insn)
     struct ct_verdict fast;
 
     insn->is_checked = false;
-    access.is_reported = insn->n_results > 0 && check->reported[insn->results[0].i];
-    access.uses = uses_of(check, insn);
+    access.reported = insn->n_results ? check->reported[insn->results[0].i] : 0;
+    access.uses = ct_check_uses_of(check, insn); /* before the results are replaced */
     access.address = address_of(&at, insn);
     if (!ct_check_is_window(insn))
         access.root = ct_check_root(check, insn->operands[0]);

@@ -43,13 +43,19 @@ struct ct_check {
     CT_VEC(struct ct_check_limits) limits;
     bool has_shadow[CT_SHADOWS];
     const uint8_t *uses;     /* with check_written: set of enum ct_check_use of each value that the program has */
-    const bool *reported;    /* for loads, by their first results: group_reports.c reports them if they are not allowed */
+    const uint8_t *reported; /* for loads, by their first results: set of enum ct_check_reported */
     ct_value mark, launch;   /* with fn->checks_blocks: the words of half a mark, see blocks.c */
     ct_value variables;      /* likewise: struct ptx2spv_check.variables, or none yet */
     ct_value turn;           /* with fn->checks_turns: where turns.c finds that of the thread */
     ct_value number;         /* with fn->checks_launches: that of the launch */
     ct_value shared_written; /* the distance from shared memory to its shadow of written bytes; none: there is no such shadow */
     ct_value local_written;  /* the same for local memory */
+};
+
+/* What group_reports.c reports of a load. */
+enum ct_check_reported {
+    CT_REPORTED_REFUSED = 1,   /* that it is not allowed */
+    CT_REPORTED_UNWRITTEN = 2, /* that nothing has written what it reads */
 };
 
 /* What becomes of a value: a set. */
@@ -67,8 +73,8 @@ struct ct_access {
     ct_value address; /* with insn->offset: 64 bits, in SHARED and LOCAL 32 bits */
     struct ct_root root;
     bool writes;
-    bool is_reported; /* as in struct ct_check */
-    uint8_t *uses;    /* sets of enum ct_check_use, of its results */
+    uint8_t reported;    /* as in struct ct_check */
+    const uint8_t *uses; /* sets of enum ct_check_use, of its results */
 };
 /* Whether there is one range for all accesses of a thread to that space, so that the cheap test is the only one. */
 static inline bool ct_check_is_window(const struct ct_insn *access)
@@ -126,6 +132,13 @@ struct ct_found ct_check_search(struct ct_check *check, struct ct_cursor *at, co
 /* written.c */
 /* The uses of all values, in scratch memory. */
 const uint8_t *ct_check_find_uses(const struct ct_fn *fn);
+/* Those of the results of an instruction: struct ct_access.uses. */
+const uint8_t *ct_check_uses_of(const struct ct_check *check, const struct ct_insn *insn);
+/* Whether an access reads memory. The first half of an exchange is no read to speak of: programs set flags by it. */
+bool ct_check_reads(const struct ct_access *access);
+/* Whether a read, whose written bytes are at `place`, counts as one of unwritten memory: if none of its bytes is written (a word of which a part is padding
+ * does not). Of a vector, which is how structures are copied, an element counts by itself only if something is computed from it. */
+ct_value ct_check_is_unwritten(struct ct_cursor *at, const struct ct_access *access, ct_value place);
 /* Tests and marks the bytes of an access that is allowed, before it. distance: from an address to that of its shadow. */
 void ct_check_written(struct ct_check *check, const struct ct_access *access, ct_value distance);
 /* An access of the same form as the program's, to a place of the same alignment (at most 16 bytes) in shared or other memory. */

@@ -5,7 +5,7 @@
  * (shared_shadow.c) and local memory (local_shadow.c). Before an access that is allowed:
  *
  *     place = distance ? address + distance : struct ptx2spv_check.written          bytes of ones for memory without a shadow
- *     load:     if (the load's bytes at `place` are 0) report                       see is_unwritten
+ *     load:     if (the load's bytes at `place` are 0) report                       see ct_check_is_unwritten
  *     store:    store ones to `place`, as many as the store writes
  *     atomic:   both
  *
@@ -35,6 +35,15 @@ const uint8_t *ct_check_find_uses(const struct ct_fn *fn)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             for (uint32_t i = 0; i < insn->n_operands; i++)
                 uses[insn->operands[i].i] |= use_by(insn, i);
+    return uses;
+}
+
+const uint8_t *ct_check_uses_of(const struct ct_check *check, const struct ct_insn *insn)
+{
+    uint8_t *uses = CT_ARENA_ARRAY(&check->fn->compilation->scratch, uint8_t, insn->n_results + 1);
+
+    for (uint32_t i = 0; check->uses && i < insn->n_results; i++)
+        uses[i] = check->uses[insn->results[i].i];
     return uses;
 }
 
@@ -105,9 +114,7 @@ static uint8_t uses_that_compute(const struct ct_access *access)
     return (CT_USE_CHOSEN | CT_USE_COMPUTED) & uses_that_count(access);
 }
 
-/* A read counts if none of its bytes is written: a word of which a part is padding does not. Of a vector, which is how structures are copied, an
- * element counts by itself only if something is computed from it. */
-static ct_value is_unwritten(struct ct_cursor *at, const struct ct_access *access, ct_value place)
+ct_value ct_check_is_unwritten(struct ct_cursor *at, const struct ct_access *access, ct_value place)
 {
     const struct ct_insn *load = ct_check_access_like(at, CT_OP_LOAD, access, place);
     ct_value all = CT_NO_VALUE, some = CT_NO_VALUE;
@@ -123,7 +130,7 @@ static ct_value is_unwritten(struct ct_cursor *at, const struct ct_access *acces
 }
 
 /* The first half of an exchange is no read to speak of: programs set flags by it. */
-static bool reads(const struct ct_access *access)
+bool ct_check_reads(const struct ct_access *access)
 {
     bool used = access->insn->op == CT_OP_ATOM && access->insn->operation != PTX_EXCH;
 
@@ -135,7 +142,7 @@ static bool reads(const struct ct_access *access)
 static void test(struct ct_check *check, struct ct_cursor *at, const struct ct_access *access, ct_value place)
 {
     struct ct_insn *insn = access->insn;
-    struct ct_block *rest = ct_check_enter_if(at, insn, is_unwritten(at, access, place));
+    struct ct_block *rest = ct_check_enter_if(at, insn, ct_check_is_unwritten(at, access, place));
 
     ct_check_report(check, at,
                     &(struct ct_incident){
@@ -160,13 +167,13 @@ void ct_check_written(struct ct_check *check, const struct ct_access *access, ct
 {
     struct ct_insn *insn = access->insn;
     struct ct_cursor at = {.fn = check->fn, .block = insn->block, .before = insn, .where = insn->where};
-    const bool is_read = reads(access);
+    const bool is_read = ct_check_reads(access);
     ct_value place;
 
     if (access->bytes > sizeof((struct ptx2spv_check *)0)->written || (!is_read && !access->writes))
         return;
     place = place_of(check, &at, access, distance);
-    if (is_read)
+    if (is_read && !(access->reported & CT_REPORTED_UNWRITTEN))
         test(check, &at, access, place);
     if (access->writes)
         mark(&at, access, place);
