@@ -594,8 +594,8 @@ enum ptx2spv_check_fault {
 enum ptx2spv_check_operation { PTX2SPV_CHECK_LOAD, PTX2SPV_CHECK_STORE, PTX2SPV_CHECK_ATOMIC, PTX2SPV_CHECK_WARP };
 enum ptx2spv_check_space { PTX2SPV_CHECK_GLOBAL, PTX2SPV_CHECK_SHARED, PTX2SPV_CHECK_LOCAL, PTX2SPV_CHECK_GENERIC };
 /* The faults of one kind at one access. `count` counts them all; the other members describe the first. The kernel writes `fault` last; the host reads the
- * site once `fault` is set, and then sets `fault` and `count` to 0. Pairs of words are stored together: drivers that compile for CPUs make a loop over the lanes of
- * each store, and most of the code of a checked kernel are its reports. */
+ * site once `fault` is set, and then sets `fault` and `count` to 0.
+ * Two words are stored as one: drivers for CPUs compile each store to a loop over the lanes, and reports are most of the code of a checked kernel. */
 struct ptx2spv_check_site {
     uint32_t count; /* how often */
     uint32_t reserved;

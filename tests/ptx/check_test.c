@@ -271,7 +271,7 @@ static void test_barriers(void **state)
     }
 }
 
-/* Whether each load of a vector has an address that is computed from the number of the thread; *n: how many such loads there are. */
+/* Whether the address of each load of a vector is computed from the number of the thread. *n: how many such loads there are. */
 static bool vector_loads_vary(const struct ptx2spv_kernel *kernel, unsigned *n)
 {
     enum { HEADER_WORDS = 5, BOUND = 3 };
@@ -306,7 +306,7 @@ static bool vector_loads_vary(const struct ptx2spv_kernel *kernel, unsigned *n)
     return all;
 }
 
-/* A driver must not take what other threads change for one value of the whole warp (ct_check_varying_zero). All threads of these kernels access one address. */
+/* The program's accesses have the same address in all threads. That from which a check loads must vary (ct_check_varying_zero). */
 static void test_varying_addresses(void **state)
 {
     static const struct {
@@ -325,7 +325,7 @@ static void test_varying_addresses(void **state)
 
         compile(cases[i].name, module, PTX2SPV_VULKAN, &cases[i].options, &kernel);
         if (!vector_loads_vary(&kernel, &n) || !n)
-            fail_msg("%s: one of %u vectors is loaded from an address that does not vary", cases[i].name, n);
+            fail_msg("%s: %u vectors are loaded, not all of them from addresses that vary", cases[i].name, n);
         ptx2spv_kernel_finish(&kernel);
         ptx2spv_module_destroy(module);
     }

@@ -90,10 +90,10 @@ struct ct_verdict {
 
 /* The address of struct ptx2spv_check. */
 ct_value ct_check_control(struct ct_check *check);
-/* 0, and drivers can know neither that it is, nor that all threads have the same. It is part of the addresses from which checks load what other threads may
- * store at the same time. NVIDIA's compiler takes what a warp loads from one address for one value, but GPUs load 16 bytes for half of the warp at a time, and
- * another warp's store may come between. If the value decides a branch, the warp is then split without the compiler's knowledge, and the next barrier
- * does not wait for both halves. */
+/* A value that is 0 in every thread, which the driver's compiler cannot find out: to it the value may differ from thread to thread. Checks add it to addresses
+ * from which they load what other threads may store at the same time. Otherwise NVIDIA's compiler takes what a warp loads from one address for one value,
+ * although the GPU loads 16 bytes for half of the warp at a time and another warp's store may come between. A branch on the value then splits
+ * the warp without being joined again, and the next barrier does not wait for both halves. */
 ct_value ct_check_varying_zero(struct ct_check *check);
 /* Loads from what the host has prepared, which does not change. */
 ct_value ct_check_load(struct ct_cursor *at, ct_value address, uint64_t offset, enum ct_width width);

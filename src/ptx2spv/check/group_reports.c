@@ -84,6 +84,7 @@ static bool are_used_alike(const struct ct_check *check, const struct ct_insn *a
     return alike;
 }
 
+/* Whether the group shares one test for unwritten memory: its loads must count as reads by the same rule. */
 static bool tests_written(const struct ct_check *check, struct ct_insn *insn, const struct ct_load_group *group)
 {
     if (!check->shared_written.i || !ct_check_reads(&(struct ct_access){.insn = insn, .uses = ct_check_uses_of(check, insn)}))
@@ -125,7 +126,7 @@ static bool may_be_grouped(const struct ct_fn *fn, const struct ct_insn *insn)
            !ct_constant_or_null(fn, insn->operands[0]);
 }
 
-/* Behind these, shared memory may be written that was not before. */
+/* Instructions that may write shared memory, or let other threads write it, before a later load. A test for unwritten memory must not be made before them. */
 static bool ends_groups(const struct ct_check *check, const struct ct_insn *insn)
 {
     const bool writes = (insn->op == CT_OP_STORE || insn->op == CT_OP_ATOM) && insn->space == CT_SPACE_SHARED;
