@@ -23,6 +23,7 @@
 #define GUESSED_UNITS 8u
 #define DEFAULT_QUEUES 8 /* as many connections as CUDA has by default */
 #define VENDOR_INTEL 0x8086u
+#define GENX_REGISTERS 128u /* of a thread, each for one value of the smallest subgroup's lanes */
 #define MESA_HONEYKRISP 26u /* VK_DRIVER_ID_MESA_HONEYKRISP, which older headers lack */
 
 struct properties {
@@ -46,10 +47,10 @@ static const struct driver_facts {
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps, inlines, offsets, dedicates;
+    uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps, inlines, offsets, dedicates, few_registers;
 } drivers[] = {
 #define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, refresh, unroll,    \
-               warps, inlines, offsets, dedicates)                                                                                         \
+               warps, inlines, offsets, dedicates, few_registers)                                                                          \
     {id,                                                                                                                                   \
      CT_VK_EXT_##mark,                                                                                                                     \
      rule,                                                                                                                                 \
@@ -64,7 +65,8 @@ static const struct driver_facts {
      warps,                                                                                                                                \
      inlines,                                                                                                                              \
      offsets,                                                                                                                              \
-     dedicates},
+     dedicates,                                                                                                                            \
+     few_registers},
 #include "backend_vk/drivers/drivers.def"
 };
 
@@ -326,6 +328,8 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->exact_zeros = driver->zeros;
     target->inlines = driver->inlines;
     target->short_offsets = driver->offsets;
+    if (driver->few_registers)
+        target->register_words = GENX_REGISTERS * properties->v13.minSubgroupSize / 32;
     target->vectors = info->kind == CT_DEVICE_CPU ? PTX2SPV_VECTORS_SPLIT : PTX2SPV_VECTORS_WHOLE;
 }
 

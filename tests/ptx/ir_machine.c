@@ -776,6 +776,38 @@ void build_random(struct bench *bench, uint64_t *random, uint32_t n_blocks)
     }
 }
 
+void build_random_kept(struct bench *bench, uint64_t *random, uint32_t n_blocks)
+{
+    static const enum ct_op ops[] = {CT_OP_ADD, CT_OP_SUB, CT_OP_MUL, CT_OP_AND, CT_OP_OR, CT_OP_XOR};
+    enum { N_OPS = sizeof ops / sizeof *ops, N_LEAVES = 4, N_KEPT = 24 };
+    ct_value kept[N_KEPT];
+    struct ct_block *blocks[64];
+    struct generator g;
+
+    assert_true(n_blocks < 64);
+    init_generator(&g, bench, random);
+    for (uint32_t b = 0; b < n_blocks; b++)
+        blocks[b] = ct_block_create(bench->fn);
+    g.at.block = blocks[0];
+    for (uint32_t i = 0; i < N_KEPT; i++)
+        kept[i] = i < N_LEAVES ? ct_emit_const(&g.at, CT_W_32, random_below(random, UINT32_MAX))
+                               : ct_emit2(&g.at, ops[random_below(random, N_OPS)], PTX_B32, CT_W_32, kept[random_below(random, i)],
+                                          kept[random_below(random, i)]);
+    for (uint32_t b = 0; b < n_blocks; b++) {
+        g.at.block = blocks[b];
+        for (uint32_t i = random_below(random, 80); i-- > 0;) {
+            struct ct_insn *insn =
+                assign(&g, ops[random_below(random, N_OPS)], PTX_B32, g.registers[CT_W_32][random_below(random, N_REGISTERS)], 2);
+
+            insn->operands[0] = any(&g, CT_W_32);
+            insn->operands[1] = kept[random_below(random, N_KEPT)];
+        }
+        emit_store(&g, CT_W_32);
+        emit_any(&g);
+        emit_terminator(&g, blocks + 1, n_blocks - 1);
+    }
+}
+
 void build_random_locals(struct bench *bench, uint64_t *random, uint32_t n_insns)
 {
     struct generator g;

@@ -132,6 +132,44 @@ static void test_random_conditions(void **state)
     assert_true(n_taken > N_GRAPHS / 4);
 }
 
+static uint32_t n_rematerialized;
+
+/* As if the target had hardly any registers. */
+static enum ct_pass_result rematerialize(struct ct_fn *fn)
+{
+    static const struct ptx2spv_target target = {.register_words = 2};
+    enum ct_pass_result result;
+
+    fn->target = &target;
+    fn->registers = UINT32_MAX;
+    result = ct_pass_rematerialize(fn);
+    n_rematerialized += result == CT_PASS_CHANGED;
+    return result;
+}
+
+static const struct step kept_steps[] = {
+    {"make_reducible", ct_pass_make_reducible, CT_PROP_REDUCIBLE},
+    {"ssa", ct_pass_ssa, CT_PROP_SSA},
+    {"rematerialize", rematerialize, 0},
+};
+
+/* Values of the entry block are computed again in loops, some of them; simplification would fold them. */
+static void test_random_kept(void **state)
+{
+    uint64_t random = SEED + 7;
+
+    (void)state;
+    for (int i = 0; i < N_GRAPHS; i++) {
+        struct bench bench;
+
+        bench_init(&bench);
+        build_random_kept(&bench, &random, 2 + random_below(&random, 6));
+        RUN_STEPS(&bench, kept_steps);
+        bench_finish(&bench);
+    }
+    assert_true(n_rematerialized > N_GRAPHS / 4);
+}
+
 /* Objects become registers, or get an offset; both kinds must have occurred. */
 static void test_random_locals(void **state)
 {
@@ -439,14 +477,9 @@ static void test_planted_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_graphs),
-        cmocka_unit_test(test_random_straight_code),
-        cmocka_unit_test(test_large_irreducible_graphs),
-        cmocka_unit_test(test_random_locals),
-        cmocka_unit_test(test_dominators),
-        cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_random_conditions),
-        cmocka_unit_test(test_planted_faults),
+        cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_random_straight_code), cmocka_unit_test(test_large_irreducible_graphs),
+        cmocka_unit_test(test_random_locals), cmocka_unit_test(test_random_kept),          cmocka_unit_test(test_dominators),
+        cmocka_unit_test(test_loops),         cmocka_unit_test(test_random_conditions),    cmocka_unit_test(test_planted_faults),
     };
 
     if (setjmp(bench_exhausted))

@@ -536,6 +536,55 @@ static void test_indices(void **state)
         }
 }
 
+/* The loop reads %r4, which is computed from the thread's number before it. */
+#define KEPT(computed, body)                                                                                                               \
+    HEAD ENTRY REGS ARGUMENTS "mov.u32 %r2, %tid.x;\nmov.u32 %r5, 0;\n" computed "LOOP:\n" body                                            \
+                              "add.s32 %r5, %r5, %r4;\nst.global.u32 [%rd1], %r5;\n"                                                       \
+                              "setp.lt.s32 %p1, %r5, %r1;\n@%p1 bra LOOP;\nst.global.u32 [%rd1+4], %r4;\nret;\n}\n"
+#define FOUR "st.global.u32 [%rd1+8], %r5;\nst.global.u32 [%rd1+12], %r5;\nst.global.u32 [%rd1+16], %r5;\nst.global.u32 [%rd1+20], %r5;\n"
+#define SIXTEEN FOUR FOUR FOUR FOUR
+#define MORE "mul.lo.s32 %r3, %r3, %r2;\n"
+#define FIVE_MORE MORE MORE MORE MORE MORE
+
+static void test_rematerialize(void **state)
+{
+    static const struct {
+        const char *name, *text;
+        unsigned words;
+        bool in_loop;
+    } rows[] = {
+        {"few registers", KEPT("shr.u32 %r4, %r2, 4;\n", SIXTEEN), 2, true},
+        {"several operations", KEPT("mul.lo.s32 %r3, %r2, 272;\nadd.s32 %r3, %r3, %r1;\nshr.u32 %r4, %r3, 4;\n", SIXTEEN SIXTEEN), 2, true},
+        {"many registers", KEPT("shr.u32 %r4, %r2, 4;\n", SIXTEEN), 0, false},
+        {"enough registers", KEPT("shr.u32 %r4, %r2, 4;\n", SIXTEEN), 64, false},
+        {"from memory", KEPT("ld.global.u32 %r3, [%rd1];\nshr.u32 %r4, %r3, 4;\n", SIXTEEN), 2, false},
+        {"a short loop", KEPT("shr.u32 %r4, %r2, 4;\n", ""), 2, false},
+        {"too many operations",
+         KEPT("add.s32 %r3, %r2, 1;\n" FIVE_MORE FIVE_MORE MORE MORE "shr.u32 %r4, %r3, 4;\n",
+              SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN),
+         2, false},
+    };
+    struct ptx2spv_target target = full_target();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *loop, *end;
+        struct run run;
+
+        target.register_words = rows[i].words;
+        compile(rows[i].text, "rematerialize", &target, &run);
+        if (run.status != PTX2SPV_OK || !run.dump)
+            fail_msg("%s: %s\n%s", rows[i].name, ptx2spv_status_string(run.status), run.messages);
+        loop = strstr(run.dump, "= phi");
+        end = loop ? strstr(loop, "cbr") : NULL;
+        if (!end || (strstr(loop, "= shr.u32") && strstr(loop, "= shr.u32") < end) != rows[i].in_loop)
+            fail_msg("%s:\n%s", rows[i].name, run.dump);
+        if (rows[i].in_loop && memmem(run.dump, (size_t)(loop - run.dump), "= shr", 5))
+            fail_msg("%s: it is computed before the loop, too\n%s", rows[i].name, run.dump);
+        free(run.dump);
+    }
+}
+
 static void test_errors(void **state)
 {
     static const struct {
@@ -717,6 +766,7 @@ int main(void)
         cmocka_unit_test(test_empty_blocks),
         cmocka_unit_test(test_addrspace),
         cmocka_unit_test(test_indices),
+        cmocka_unit_test(test_rematerialize),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_recursion_by_address),
         cmocka_unit_test(test_large_calls_by_address),
