@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SPIRV_MEMBERS_MAX 12
+#define SPIRV_MEMBERS_MAX 80
 
 struct spirv_id {
     const uint32_t *def; /* the defining instruction; NULL: none */

@@ -133,6 +133,8 @@ struct ct_gen {
     uint32_t spec[PTX2SPV_SPEC_COUNT];
     uint32_t sysvals[CT_SYS_COUNT]; /* computed at the function's start, on first use */
     uint32_t workgroup_id, local_id, push_constants, subgroup_lane;
+    uint32_t *param_members; /* Vulkan: indexed by word of the parameters: the member of the push constants that begins there */
+    bool *param_pairs;       /* whether that is a pair of words */
     uint32_t shared[CT_VIEW_COUNT];
     bool has_wide_words;                              /* see emit_wide.c: shared[CT_VIEW_64] is the only view */
     enum ct_shared_view words_view;                   /* without explicit layout, the only view: CT_VIEW_32, or vectors of such words */

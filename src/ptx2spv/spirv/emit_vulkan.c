@@ -13,13 +13,13 @@
 #define SPIRV_1_6 0x00010600u
 #define CHAIN_MAX 12 /* operations between a parameter and the number of a descriptor */
 
-enum { MEMBER_IMAGE, MEMBER_FAULT, MEMBER_PARAMS, MEMBER_NCTAID, MEMBER_CTAID_OFFSET = 6, MEMBER_WORDS = 9 };
-static const uint8_t member_offsets[] = {
+enum { MEMBER_IMAGE, MEMBER_FAULT, MEMBER_PARAMS, MEMBER_NCTAID, MEMBER_CTAID_OFFSET = 6, SYSTEM_MEMBERS = 9 };
+static const uint8_t member_offsets[SYSTEM_MEMBERS] = {
     offsetof(struct ptx2spv_system_block, image_address),   offsetof(struct ptx2spv_system_block, fault_address),
     offsetof(struct ptx2spv_system_block, params_address),  offsetof(struct ptx2spv_system_block, nctaid[0]),
     offsetof(struct ptx2spv_system_block, nctaid[1]),       offsetof(struct ptx2spv_system_block, nctaid[2]),
     offsetof(struct ptx2spv_system_block, ctaid_offset[0]), offsetof(struct ptx2spv_system_block, ctaid_offset[1]),
-    offsetof(struct ptx2spv_system_block, ctaid_offset[2]), PTX2SPV_PARAMS_OFFSET,
+    offsetof(struct ptx2spv_system_block, ctaid_offset[2]),
 };
 _Static_assert(sizeof(struct ptx2spv_system_block) <= PTX2SPV_PARAMS_OFFSET, "parameters lie after the system block");
 
@@ -56,21 +56,52 @@ static uint64_t count_param_words(const struct ct_fn *fn)
     return (end + 3) / 4;
 }
 
-/* struct { u64 image, fault, params; u32 nctaid[3], ctaid_offset[3], words[]; }, the arrays of three as single members. */
+/* Whether the load reads whole aligned pairs of words. */
+static bool reads_pairs(const struct ct_insn *insn)
+{
+    return ptx_type_bits(insn->type) == 64 && insn->offset % 8 == 0;
+}
+
+/* Sets which pairs of words are only read as such: usually pointers. They are declared as one member of 64 bits, since ANV (Mesa 25.0) copies
+ * to registers what is joined from two, and reads the others where they are. */
+static void find_param_pairs(struct ct_gen *g, uint32_t n_words)
+{
+    const struct ct_fn *fn = g->fn;
+    bool *split = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, n_words + 1); /* indexed by word: it is read otherwise, or not at all */
+
+    g->param_pairs = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, n_words + 1);
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            for (uint64_t word = (uint64_t)insn->offset / 4; word < (param_end(insn) + 3) / 4; word++) {
+                split[word] |= !reads_pairs(insn);
+                g->param_pairs[word] |= reads_pairs(insn) && word % 2 == 0;
+            }
+    for (uint32_t word = 0; word + 1 < n_words; word++)
+        g->param_pairs[word] &= !split[word] && !split[word + 1];
+}
+
+/* struct { u64 image, fault, params; u32 nctaid[3], ctaid_offset[3]; } and the parameters, word by word or in pairs. */
 static void make_push_constants(struct ct_gen *g, uint32_t n_words)
 {
     const uint32_t uint = ct_gen_int_type(g, 32), ulong = ct_gen_int_type(g, 64);
-    const bool has_params = n_words && !g->fn->params_in_buffer;
-    uint32_t members[] = {ulong, ulong, ulong, uint, uint, uint, uint, uint, uint, 0}, block;
+    const uint32_t most = SYSTEM_MEMBERS + n_words;
+    uint32_t *types = CT_ARENA_ARRAY(&g->fn->compilation->scratch, uint32_t, most), n = SYSTEM_MEMBERS, block;
+    uint32_t *offsets = CT_ARENA_ARRAY(&g->fn->compilation->scratch, uint32_t, most);
 
-    if (has_params) {
-        members[MEMBER_WORDS] = CT_SPV_RESULT(&g->m, CT_SPV_GLOBALS, SpvOpTypeArray, 0, uint, ct_gen_u32(g, n_words));
-        CT_SPV_DECORATE(&g->m, members[MEMBER_WORDS], SpvDecorationArrayStride, 4);
+    g->param_members = CT_ARENA_ARRAY(&g->fn->compilation->scratch, uint32_t, n_words + 1);
+    for (uint32_t i = 0; i < SYSTEM_MEMBERS; i++) {
+        types[i] = i <= MEMBER_PARAMS ? ulong : uint;
+        offsets[i] = member_offsets[i];
     }
-    block = ct_spv_result(&g->m, CT_SPV_GLOBALS, SpvOpTypeStruct, 0, members, has_params ? MEMBER_WORDS + 1 : MEMBER_WORDS);
+    for (uint32_t word = 0; word < n_words && !g->fn->params_in_buffer; word += g->param_pairs[word] ? 2 : 1) {
+        g->param_members[word] = n;
+        types[n] = g->param_pairs[word] ? ulong : uint;
+        offsets[n++] = PTX2SPV_PARAMS_OFFSET + 4 * word;
+    }
+    block = ct_spv_result(&g->m, CT_SPV_GLOBALS, SpvOpTypeStruct, 0, types, n);
     ct_spv_decorate(&g->m, block, SpvDecorationBlock, NULL, 0);
-    for (uint32_t i = 0; i < (has_params ? MEMBER_WORDS + 1u : MEMBER_WORDS); i++)
-        CT_SPV_EMIT(&g->m, CT_SPV_DECORATIONS, SpvOpMemberDecorate, block, i, SpvDecorationOffset, member_offsets[i]);
+    for (uint32_t i = 0; i < n; i++)
+        CT_SPV_EMIT(&g->m, CT_SPV_DECORATIONS, SpvOpMemberDecorate, block, i, SpvDecorationOffset, offsets[i]);
     g->push_constants = ct_gen_global_variable(g, SpvStorageClassPushConstant, block);
 }
 
@@ -174,35 +205,38 @@ static uint32_t vulkan_sysval(struct ct_gen *g, enum ct_sysval which)
 
 /* ---- parameters ---- */
 
-static uint32_t param_word(struct ct_gen *g, uint32_t word)
+/* One word, or a pair. */
+static uint32_t param_words(struct ct_gen *g, uint32_t word, unsigned bits)
 {
-    const uint32_t uint = ct_gen_int_type(g, 32);
-    const uint32_t pointer = ct_spv_type_pointer(&g->m, SpvStorageClassPushConstant, uint);
+    const uint32_t type = ct_gen_int_type(g, bits), pointer = ct_spv_type_pointer(&g->m, SpvStorageClassPushConstant, type);
 
     if (g->fn->params_in_buffer)
-        return GEN(g, SpvOpLoad, uint, ct_gen_global_pointer(g, ct_gen_sysval(g, CT_SYS_PARAM_BASE), (int64_t)word * 4, uint),
-                   SpvMemoryAccessAlignedMask, 4);
-    return GEN(g, SpvOpLoad, uint, GEN(g, SpvOpAccessChain, pointer, g->push_constants, ct_gen_u32(g, MEMBER_WORDS), ct_gen_u32(g, word)));
+        return GEN(g, SpvOpLoad, type, ct_gen_global_pointer(g, ct_gen_sysval(g, CT_SYS_PARAM_BASE), (int64_t)word * 4, type),
+                   SpvMemoryAccessAlignedMask, bits / 8);
+    return GEN(g, SpvOpLoad, type, GEN(g, SpvOpAccessChain, pointer, g->push_constants, ct_gen_u32(g, g->param_members[word])));
 }
 
 /* 32 bits from any byte offset on, of which only `bytes` are needed: words after them are not read. */
 static uint32_t param_bits(struct ct_gen *g, uint32_t offset, unsigned bytes)
 {
     const uint32_t uint = ct_gen_int_type(g, 32), skipped = offset % 4;
-    uint32_t low = param_word(g, offset / 4), high;
+    uint32_t low = param_words(g, offset / 4, 32), high;
 
     if (skipped)
         low = GEN(g, SpvOpShiftRightLogical, uint, low, ct_gen_u32(g, 8 * skipped));
     if (skipped + bytes <= 4)
         return low;
-    high = GEN(g, SpvOpShiftLeftLogical, uint, param_word(g, offset / 4 + 1), ct_gen_u32(g, 8 * (4 - skipped)));
+    high = GEN(g, SpvOpShiftLeftLogical, uint, param_words(g, offset / 4 + 1, 32), ct_gen_u32(g, 8 * (4 - skipped)));
     return GEN(g, SpvOpBitwiseOr, uint, low, high);
 }
 
 static uint32_t vulkan_param(struct ct_gen *g, uint32_t offset, unsigned bits)
 {
-    uint32_t parts[2] = {param_bits(g, offset, bits < 32 ? bits / 8 : 4)};
+    uint32_t parts[2];
 
+    if (bits == 64 && offset % 8 == 0 && g->param_pairs[offset / 4])
+        return param_words(g, offset / 4, 64);
+    parts[0] = param_bits(g, offset, bits < 32 ? bits / 8 : 4);
     if (bits < 64)
         return ct_gen_resize(g, parts[0], 32, bits, false);
     parts[1] = param_bits(g, offset + 4, 4);
@@ -440,6 +474,7 @@ static void vulkan_begin(struct ct_gen *g)
     ct_spv_capability(&g->m, SpvCapabilityPhysicalStorageBufferAddresses);
     ct_spv_capability(&g->m, SpvCapabilityVulkanMemoryModel);
     make_spec_constants(g);
+    find_param_pairs(g, (uint32_t)n_words);
     make_push_constants(g, (uint32_t)n_words);
     g->entry = CT_SPV_RESULT(&g->m, CT_SPV_VARIABLES, SpvOpFunction, of_void, SpvFunctionControlMaskNone, type);
 }
