@@ -103,6 +103,14 @@ enum ptx2spv_sync_form {
     PTX2SPV_SYNC_RESUMED,    /* always resumed */
 };
 
+/* VULKAN: which addresses are a parameter plus a zero-extended offset of 32 bits, as far as they can be; see PTX2SPV_OBJECT_LIMIT. */
+enum ptx2spv_offsets {
+    PTX2SPV_OFFSETS_LONG,  /* none */
+    PTX2SPV_OFFSETS_SHORT, /* all: the device adds the offset in the access */
+    PTX2SPV_OFFSETS_SHORT_FIXED, /* all but those of pointers that a loop moves: it takes fewer operations than a distance of 64 bits, but more than
+                                    to move a pointer */
+};
+
 /* How the driver compiles an aligned access to a vector in global memory. If it would make one access of each component, words are
  * accessed in pairs: 8 bytes are then one access, and 16 bytes are two. Pairs need int64. */
 enum ptx2spv_vectors {
@@ -223,9 +231,8 @@ struct ptx2spv_target {
     uint8_t splits_fma32;          /* fma.rn.f32 is a product and a sum, which the driver may contract to one operation, where nothing
                                       depends on the single rounding (exact/residuals.c): for targets without exact_fma32 on which the
                                       exact sequence would take several times as long as anything else */
-    uint8_t short_offsets; /* VULKAN: addresses are a parameter plus a zero-extended offset of 32 bits where possible, which the device
-                                      adds in the access; see PTX2SPV_OBJECT_LIMIT */
-    uint8_t near_sqrt32;   /* the relative error of the driver's Sqrt of f32 is at most 2^-23, also for subnormals if they are kept */
+    uint8_t short_offsets;         /* enum ptx2spv_offsets */
+    uint8_t near_sqrt32; /* the relative error of the driver's Sqrt of f32 is at most 2^-23, also for subnormals if they are kept */
     /* A kernel may ask the device to take f32 subnormals for zeros of the same sign, as operands of arithmetic and as results: .ftz needs no code
      * then (exact/flush_mode.c). VULKAN: the execution mode DenormFlushToZero; OPENCL: the build option -cl-denorms-are-zero, for a kernel whose
      * kernel_info.flushes32 is 1. */

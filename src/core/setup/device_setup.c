@@ -105,7 +105,9 @@ static void apply_options(struct ct_device *device)
     if (!strcmp(ct_config()->textures, "code"))
         target->sampled_images = 0;
     if (*ct_config()->offsets && target->dialect == PTX2SPV_VULKAN)
-        target->short_offsets = !strcmp(ct_config()->offsets, "short");
+        target->short_offsets = !strcmp(ct_config()->offsets, "short")   ? PTX2SPV_OFFSETS_SHORT
+                                : !strcmp(ct_config()->offsets, "fixed") ? PTX2SPV_OFFSETS_SHORT_FIXED
+                                                                         : PTX2SPV_OFFSETS_LONG;
     target->lockstep = ct_config()->lockstep;
 }
 

@@ -15,7 +15,8 @@
  * from p is between -2^31 and 2^31, and its lower 32 bits determine it, which can be computed in 32 bits. The distance is made positive by
  * adding 2^31, unless all its terms are positive anyway. AMD's compiler finds the form base + zero-extended offset + constant, and keeps
  * the base in scalar registers; otherwise an access takes six instructions of 32-bit vectors.
- * Pointers that a loop moves away from a parameter get an offset of 32 bits, which the loop moves likewise.
+ * Pointers that a loop moves away from a parameter get an offset of 32 bits, which the loop moves likewise, or are left alone
+ * (PTX2SPV_OFFSETS_SHORT_FIXED).
  * Only the addresses of accesses are changed: what a program computes with pointers otherwise need not point into an object. A pointer that was
  * loaded from memory is left alone, since the object may be larger than those that existed when the kernel was launched. */
 #include "ptx2spv/ir/builder.h"
@@ -140,7 +141,8 @@ static void add_base(struct distance *d, ct_value base)
 
 static void add_moving(struct distance *d, ct_value x)
 {
-    const struct moving *moving = moving_or_null(d->offsets, d->fn->values.v[x.i].def);
+    const bool is_left = d->fn->target->short_offsets == PTX2SPV_OFFSETS_SHORT_FIXED;
+    const struct moving *moving = is_left ? NULL : moving_or_null(d->offsets, d->fn->values.v[x.i].def);
 
     if (moving) {
         add_base(d, moving->base);
