@@ -10,6 +10,8 @@
  * the exact root. */
 #include "lower.h"
 
+#include <math.h>
+
 static ct_value f32(struct ct_cursor *at, double value)
 {
     return ct_float_const(at, PTX_F32, value);
@@ -40,12 +42,6 @@ static ct_value driver_exponential(struct ct_cursor *at, ct_value x)
     return op2(at, CT_OP_FMUL, power, either(at, is_small, 0x1p-24, 1.0));
 }
 
-/* 2^n as f32, for n from -126 to 127. */
-static ct_value power_of_two(struct ct_cursor *at, ct_value n)
-{
-    return ct_shl_imm(at, ct_add_imm(at, n, 127), 23);
-}
-
 static ct_value multiply_add(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
 {
     if (at->fn->target->exact_fma32)
@@ -53,23 +49,47 @@ static ct_value multiply_add(struct ct_cursor *at, ct_value a, ct_value b, ct_va
     return op2(at, CT_OP_FADD, op2(at, CT_OP_FMUL, a, b), c);
 }
 
-/* 2^x = 2^f * 2^n with n integral and |f| <= 1/2; 2^f by a polynomial that interpolates it at the seven Chebyshev nodes. Evaluated in
- * f32 for every third f in that interval, the error was at most 2^-23.17, and 2^-23.51 with fused operations. 2^n is applied in two factors,
- * so that only the last product rounds. */
-static ct_value own_exponential(struct ct_cursor *at, ct_value x)
+/* 2^f for |f| <= 1/2, by a polynomial that interpolates it at the seven Chebyshev nodes. Evaluated in f32 for every third f in that
+ * interval, the error was at most 2^-23.17, and 2^-23.51 with fused operations. */
+static ct_value exponential_of_fraction(struct ct_cursor *at, ct_value f)
 {
     static const float coefficients[] = {0x1.444p-13f, 0x1.5f48cp-10f, 0x1.3b2a1cp-7f, 0x1.c6aeccp-5f, 0x1.ebfbep-3f, 0x1.62e43p-1f, 1.0f};
-    const ct_value clamped = op2(at, CT_OP_FMAX, op2(at, CT_OP_FMIN, x, f32(at, 200.0)), f32(at, -200.0));
-    const ct_value whole = ct_op1(at, CT_OP_FRINT, PTX_F32, clamped);
-    const ct_value fraction = op2(at, CT_OP_FSUB, clamped, whole);
-    const ct_value n = ct_converted(at, CT_OP_FTOI, PTX_F32, PTX_S32, whole), half = ct_sar_imm(at, n, 1);
     ct_value power = f32(at, coefficients[0]);
 
     for (unsigned i = 1; i < sizeof coefficients / sizeof *coefficients; i++)
-        power = multiply_add(at, power, fraction, f32(at, coefficients[i]));
+        power = multiply_add(at, power, f, f32(at, coefficients[i]));
+    return power;
+}
+
+/* 2^n as f32, for n from -126 to 127. */
+static ct_value power_of_two(struct ct_cursor *at, ct_value n)
+{
+    return ct_shl_imm(at, ct_add_imm(at, n, 127), 23);
+}
+
+/* 2^x = 2^f * 2^n with n integral. 2^n is applied in two factors, so that only the last product rounds. */
+static ct_value own_exponential(struct ct_cursor *at, ct_value x)
+{
+    const ct_value clamped = op2(at, CT_OP_FMAX, op2(at, CT_OP_FMIN, x, f32(at, 200.0)), f32(at, -200.0));
+    const ct_value whole = ct_op1(at, CT_OP_FRINT, PTX_F32, clamped);
+    const ct_value n = ct_converted(at, CT_OP_FTOI, PTX_F32, PTX_S32, whole), half = ct_sar_imm(at, n, 1);
+    ct_value power = exponential_of_fraction(at, op2(at, CT_OP_FSUB, clamped, whole));
+
     power = op2(at, CT_OP_FMUL, power, power_of_two(at, half));
     power = op2(at, CT_OP_FMUL, power, power_of_two(at, ct_sub(at, n, half)));
     return ct_select(at, ct_float_is_nan(at, PTX_F32, x), x, power);
+}
+
+/* The same without subnormal results, so without a product for the exponent. The sum of x and 1.5 * 2^23 is rounded to an integer, n, and its lower
+ * bits are those of n. From 128 on the product with infinity is infinite, and it keeps NaN. */
+static ct_value own_normal_exponential(struct ct_cursor *at, ct_value x)
+{
+    const ct_value n = op2(at, CT_OP_FADD, x, f32(at, 0x1.8p23)), whole = op2(at, CT_OP_FSUB, n, f32(at, 0x1.8p23));
+    ct_value power = exponential_of_fraction(at, op2(at, CT_OP_FSUB, x, whole));
+
+    power = ct_add(at, power, ct_shl_imm(at, n, 23));
+    power = ct_select(at, is_below(at, x, -126.0), f32(at, 0.0), power);
+    return ct_select(at, is_below(at, x, 128.0), power, op2(at, CT_OP_FMUL, x, f32(at, INFINITY)));
 }
 
 static ct_value logarithm(struct ct_cursor *at, ct_value x)
@@ -148,7 +168,7 @@ static ct_value approximate32(struct ct_lower *l, ct_value x)
     switch ((unsigned)l->insn->op) {
     case CT_OP_FEX2:
         if (!l->fn->target->near_exp2)
-            return own_exponential(at, x);
+            return l->insn->ftz ? own_normal_exponential(at, x) : own_exponential(at, x);
         return l->insn->ftz ? ct_op1(at, CT_OP_FEX2, PTX_F32, x) : driver_exponential(at, x);
     case CT_OP_FLG2:
         return l->insn->ftz ? ct_op1(at, CT_OP_FLG2, PTX_F32, x) : logarithm(at, x);

@@ -140,24 +140,33 @@ static ct_value root_adjusted(struct ct_cursor *at, enum ptx_type type, enum ptx
     return quotient_adjusted(at, type, rounding, nearest, residual, ct_float_const(at, PTX_F64, 1.0));
 }
 
-/* Selects one of three numbers: for subnormals, for other numbers below 2^-96, for all others. */
-static ct_value select_by_size(struct ct_cursor *at, ct_value a, double of_subnormal, double of_small, double of_others)
+static ct_value is_below_encoding(struct ct_cursor *at, ct_value a, uint32_t exponent_field)
 {
-    const ct_value is_subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, a, UINT64_C(1) << 23); /* encodings are in numerical order */
-    const ct_value is_small = ct_icmp_imm(at, PTX_U32, PTX_LT, a, UINT64_C(31) << 23);
-    const ct_value others = ct_select(at, is_small, ct_float_const(at, PTX_F32, of_small), ct_float_const(at, PTX_F32, of_others));
+    return ct_icmp_imm(at, PTX_U32, PTX_LT, a, (uint64_t)exponent_field << 23); /* encodings are in numerical order */
+}
 
-    return ct_select(at, is_subnormal, ct_float_const(at, PTX_F32, of_subnormal), others);
+/* Selects one of three numbers: for subnormals, for other numbers below 2^-96, for all others. */
+static ct_value select_by_size(struct ct_lower *l, ct_value a, double of_subnormal, double of_small, double of_others)
+{
+    struct ct_cursor *at = &l->at;
+    const ct_value selected =
+        ct_select(at, is_below_encoding(at, a, 31), ct_float_const(at, PTX_F32, of_small), ct_float_const(at, PTX_F32, of_others));
+
+    if (l->insn->ftz) /* there are none, or multiplication makes zeros of them */
+        return selected;
+    return ct_select(at, is_below_encoding(at, a, 1), ct_float_const(at, PTX_F32, of_subnormal), selected);
 }
 
 /* a times an even power of two, such that no intermediate result of its root is subnormal. Subnormals are converted from integers, as in
  * ct_float_resized. */
-static ct_value scaled_for_root(struct ct_cursor *at, ct_value a)
+static ct_value scaled_for_root(struct ct_lower *l, ct_value a)
 {
-    const ct_value is_subnormal = ct_icmp_imm(at, PTX_U32, PTX_LT, a, UINT64_C(1) << 23);
-    const ct_value places = ct_converted(at, CT_OP_ITOF, PTX_U32, PTX_F32, a);
+    struct ct_cursor *at = &l->at;
+    const ct_value factor = select_by_size(l, a, 2.0, 0x1p64, 1.0);
 
-    return times(at, PTX_F32, ct_select(at, is_subnormal, places, a), select_by_size(at, a, 2.0, 0x1p64, 1.0));
+    if (!l->insn->ftz)
+        a = ct_select(at, is_below_encoding(at, a, 1), ct_converted(at, CT_OP_ITOF, PTX_U32, PTX_F32, a), a);
+    return times(at, PTX_F32, a, factor);
 }
 
 /* a times its inverse root, then one step with the residual, which is exact. Before it both are improved by another step (Goldschmidt): tried
@@ -167,7 +176,7 @@ static ct_value scaled_for_root(struct ct_cursor *at, ct_value a)
 static ct_value refined_root32(struct ct_lower *l, ct_value a)
 {
     struct ct_cursor *at = &l->at;
-    const ct_value scaled = scaled_for_root(at, a), inverse = ct_lower_driver_inverse_root32(at, scaled);
+    const ct_value scaled = scaled_for_root(l, a), inverse = ct_lower_driver_inverse_root32(at, scaled);
     const ct_value one_half = ct_float_const(at, PTX_F32, 0.5);
     ct_value root = times(at, PTX_F32, scaled, inverse), half = times(at, PTX_F32, inverse, one_half), missing, better;
 
@@ -179,11 +188,11 @@ static ct_value refined_root32(struct ct_lower *l, ct_value a)
     }
     missing = ct_float_fused32(at, ct_float_negated(at, PTX_F32, root), root, scaled);
     better = ct_float_fused32(at, missing, half, root);
-    const ct_value result = times(at, PTX_F32, better, select_by_size(at, a, 0x1p-75, 0x1p-32, 1.0));
-    const ct_value is_usual = ct_icmp_imm(at, PTX_U32, PTX_LT, ct_add_imm(at, a, UINT64_MAX), 0x7f7fffff);
-    const ct_value is_negative = ct_icmp_imm(at, PTX_U32, PTX_GT, a, 0x80000000);
+    const ct_value result = times(at, PTX_F32, better, select_by_size(l, a, 0x1p-75, 0x1p-32, 1.0));
+    const ct_value is_usual = ct_icmp_imm(at, PTX_U32, PTX_LT, ct_add_imm(at, scaled, UINT64_MAX), 0x7f7fffff);
+    const ct_value is_negative = ct_icmp_imm(at, PTX_U32, PTX_GT, scaled, 0x80000000);
 
-    return ct_select(at, is_usual, result, ct_select(at, is_negative, ct_const32(at, 0x7fffffff), a));
+    return ct_select(at, is_usual, result, ct_select(at, is_negative, ct_const32(at, 0x7fffffff), scaled));
 }
 
 static ct_value root32(struct ct_lower *l, enum ptx_rounding rounding, ct_value a)

@@ -109,6 +109,8 @@ bool ct_device_flushes(const struct ct_lower *l)
         return false;
     if (insn->op == CT_OP_FFMA && target->fma32_flushes) /* always */
         return target->exact_fma32 && ct_rounds_to_nearest(insn->rounding);
+    if (insn->op == CT_OP_FEX2 && !target->near_exp2) /* a polynomial, to which subnormals are zeros, and which gives none */
+        return true;
     if (!ct_fn_kernel(l->fn)->flushes32)
         return false;
     switch ((unsigned)insn->op) {
@@ -122,12 +124,13 @@ bool ct_device_flushes(const struct ct_lower *l)
     case CT_OP_FRCP:
         return insn->approx || (target->exact_div32 && ct_rounds_to_nearest(insn->rounding));
     case CT_OP_FSQRT:
-        return (insn->approx && target->near_sqrt32) || (target->exact_sqrt32 && ct_rounds_to_nearest(insn->rounding));
+        return (insn->approx && target->near_sqrt32) ||
+               ((target->exact_sqrt32 || target->exact_fma32) && ct_rounds_to_nearest(insn->rounding));
     case CT_OP_FRSQRT:
     case CT_OP_FSIN:
     case CT_OP_FCOS:
     case CT_OP_FLG2:
-    case CT_OP_FEX2: /* or a polynomial, to which subnormals are zeros, too */
+    case CT_OP_FEX2:
     case CT_OP_FCMP:
         return true;
     default: /* minimum and maximum of zeros depend on the bits */
@@ -369,7 +372,7 @@ ct_value ct_lower_float_operation(struct ct_lower *l)
     for (uint32_t i = 0; i < insn->n_operands; i++)
         operands[i] = ct_float_resized(&l->at, type, inner, ct_lower_operand(l, i, type));
     result = ct_float_resized(&l->at, inner, type, unmodified(l, inner, operands));
-    if (insn->ftz && !is_sign_operation(insn) && !ct_device_flushes(l))
+    if (insn->ftz && !is_sign_operation(insn) && insn->op != CT_OP_FSQRT && !ct_device_flushes(l)) /* no root is subnormal */
         result = flushed_result(l, type, result);
     return insn->sat ? ct_float_saturated(&l->at, type, result) : result;
 }
