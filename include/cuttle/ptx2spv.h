@@ -782,6 +782,7 @@ struct ptx2spv_kernel_info {
      * that is more than once, and then check_thread_bytes for each thread of the block. Else 0. */
     uint8_t shared_copies, check_thread_bytes;
     uint8_t writes_unseen;  /* it may write to global memory without marking that as written (struct ptx2spv_check_range) */
+    uint8_t uses_subgroups; /* its code depends on the size of subgroups, which must be the target's */
     uint8_t whole_warps;    /* a block of a launch must have a multiple of 32 threads */
     uint8_t limits_objects; /* objects to which parameters point may have at most PTX2SPV_OBJECT_LIMIT bytes */
     uint8_t flushes32;      /* ptx2spv_target.denorm_flush32 is relied on */

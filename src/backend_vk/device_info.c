@@ -23,7 +23,7 @@
 #define GUESSED_UNITS 8u
 #define DEFAULT_QUEUES 8 /* as many connections as CUDA has by default */
 #define VENDOR_INTEL 0x8086u
-#define GENX_REGISTERS 128u /* of a thread, each for one value of the smallest subgroup's lanes */
+#define GENX_REGISTERS 64   /* words of a lane: 128 registers of 32 bytes for 16 lanes, or, from Xe2 on, of 64 bytes for 32 */
 #define MESA_HONEYKRISP 26u /* VK_DRIVER_ID_MESA_HONEYKRISP, which older headers lack */
 
 struct properties {
@@ -335,8 +335,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->exact_zeros = driver->zeros;
     target->inlines = driver->inlines;
     target->short_offsets = driver->offsets;
-    if (driver->few_registers)
-        target->register_words = GENX_REGISTERS * properties->v13.minSubgroupSize / 32;
+    target->register_words = driver->few_registers ? GENX_REGISTERS : 0;
     target->vectors = info->kind == CT_DEVICE_CPU ? PTX2SPV_VECTORS_SPLIT : PTX2SPV_VECTORS_WHOLE;
 }
 
@@ -521,6 +520,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out->needs_host_store_refresh = driver->refresh || ct_config()->host_store_refresh;
     out->raw_aliases = (out_info->workarounds & CT_WORKAROUND(COMPRESSED_SPARSE)) != 0;
     out->dedicates = driver->dedicates || out->raw_aliases;
+    out->subgroups_as_needed = driver->few_registers;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);

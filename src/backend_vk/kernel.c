@@ -175,7 +175,7 @@ static CUresult compile(struct ct_kernel_image *kernel, const struct ct_vk_const
                         VkPipeline *out)
 {
     struct ct_backend_device *device = kernel->device;
-    const uint32_t choices[] = {kernel->push_bytes, device->physical->require_subgroup_32, info->stage.flags};
+    const uint32_t choices[] = {kernel->push_bytes, info->stage.pNext != NULL, info->stage.flags};
     const struct ct_bytes parts[] = {{&kernel->code, sizeof kernel->code}, {constants, sizeof *constants}, {choices, sizeof choices}};
     const struct ct_vk_pipeline_store store = ct_vk_pipeline_store_open(device, parts, sizeof parts / sizeof *parts);
     struct ct_progress progress;
@@ -200,6 +200,14 @@ CUresult ct_vk_check_room(const struct ct_backend_device *device)
                    (unsigned long long)(COMPILER_BYTES >> 20));
 }
 
+/* Else the driver chooses a size. */
+static bool requires_subgroup_size(const struct ct_kernel_image *kernel)
+{
+    const struct ct_vk_physical *physical = kernel->device->physical;
+
+    return physical->require_subgroup_32 && (kernel->info.uses_subgroups || !physical->subgroups_as_needed);
+}
+
 /* ci/tsan.supp excuses what ThreadSanitizer finds below this function: the driver, whose own locks it does not see. So this only reads what
  * does not change any more, and is a function of its own in optimized builds, too. */
 __attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image *kernel, const struct ct_vk_constants *constants,
@@ -216,7 +224,7 @@ __attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image
         .stage =
             {
                 .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                .pNext = device->physical->require_subgroup_32 ? &subgroup_size : NULL,
+                .pNext = requires_subgroup_size(kernel) ? &subgroup_size : NULL,
                 .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                 .module = kernel->module,
                 .pName = "main",
@@ -228,8 +236,7 @@ __attribute__((noinline)) static CUresult create_pipeline(struct ct_kernel_image
     for (uint32_t i = 0; i < PTX2SPV_SPEC_COUNT; i++)
         entries[i] = (VkSpecializationMapEntry){i, i * (uint32_t)sizeof(uint32_t), sizeof(uint32_t)};
     /* Full subgroups may be required only if the block has no partial subgroup (VUID-VkPipelineShaderStageCreateInfo-pNext-02757). */
-    if (device->physical->require_subgroup_32 && device->physical->features.v13.computeFullSubgroups &&
-        constants->value[PTX2SPV_SPEC_BLOCK_THREADS] % 32 == 0)
+    if (info.stage.pNext && device->physical->features.v13.computeFullSubgroups && constants->value[PTX2SPV_SPEC_BLOCK_THREADS] % 32 == 0)
         info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
     return compile(kernel, constants, &info, out);
 }

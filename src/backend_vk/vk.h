@@ -59,7 +59,8 @@ struct ct_vk_physical {
     uint32_t max_group_count[3];
     uint64_t import_alignment; /* of host pointers */
     uint32_t timestamp_bits;   /* 0: the family has no timestamps */
-    bool require_subgroup_32;  /* pipelines require subgroups of 32 */
+    bool require_subgroup_32;  /* pipelines require subgroups of 32, */
+    bool subgroups_as_needed;  /* but only those of kernels that use subgroups */
     bool address_capture_replay;
     enum ct_vk_placement placement;
     bool sparse_import;      /* imported pages get a chosen address only through a sparse buffer */

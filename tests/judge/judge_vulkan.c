@@ -110,12 +110,13 @@ enum verdict judge_compile_foreign(struct judge *judge, const uint32_t *words, s
         .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO, .codeSize = n_words * sizeof *words, .pCode = words};
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo lanes = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO, .requiredSubgroupSize = 32};
-    VkComputePipelineCreateInfo info = {.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
-                                        .flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR,
-                                        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
-                                                  .pNext = vulkan->physical.require_subgroup_32 ? &lanes : NULL,
-                                                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
-                                                  .pName = "main"}};
+    VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .pNext = vulkan->physical.require_subgroup_32 && !vulkan->physical.subgroups_as_needed ? &lanes : NULL,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .pName = "main"}};
     VkDescriptorSetLayout set = VK_NULL_HANDLE;
     VkPipeline pipeline = VK_NULL_HANDLE;
 

@@ -585,6 +585,39 @@ static void test_rematerialize(void **state)
     }
 }
 
+/* Pipelines of kernels for which this is 0 may have subgroups of any size. */
+static void test_uses_subgroups(void **state)
+{
+    static const struct {
+        const char *name, *body;
+        bool uses_subgroups;
+    } rows[] = {
+        {"a sum", "add.u32 %r2, %r1, 1;\nst.global.u32 [%rd1], %r2;\n", false},
+        {"a barrier", "st.global.u32 [%rd1], %r1;\nbar.sync 0;\n", false},
+        {"the lane's number", "mov.u32 %r2, %laneid;\nst.global.u32 [%rd1], %r2;\n", false},
+        {"a shuffle", "shfl.sync.idx.b32 %r2, %r1, 3, 31, -1;\nst.global.u32 [%rd1], %r2;\n", true},
+        {"a vote", "setp.eq.u32 %p1, %r1, 1;\nvote.sync.ballot.b32 %r2, %p1, -1;\nst.global.u32 [%rd1], %r2;\n", true},
+        {"a barrier of a warp", "st.global.u32 [%rd1], %r1;\nbar.warp.sync -1;\n", true},
+        {"active lanes", "activemask.b32 %r2;\nst.global.u32 [%rd1], %r2;\n", true},
+    };
+    struct ptx2spv_target target = full_target();
+
+    (void)state;
+    target.warp_form = PTX2SPV_WARP_NATIVE;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct run run;
+        char text[2048];
+
+        snprintf(text, sizeof text, "%s%sret;\n}\n", HEAD ENTRY REGS ARGUMENTS, rows[i].body);
+        compile(text, "cleanup", &target, &run);
+        if (run.status != PTX2SPV_OK)
+            fail_msg("%s: %s\n%s", rows[i].name, ptx2spv_status_string(run.status), run.messages);
+        if (run.info.uses_subgroups != rows[i].uses_subgroups)
+            fail_msg("%s: %d\n%s", rows[i].name, run.info.uses_subgroups, run.dump);
+        free(run.dump);
+    }
+}
+
 static void test_errors(void **state)
 {
     static const struct {
@@ -767,6 +800,7 @@ int main(void)
         cmocka_unit_test(test_addrspace),
         cmocka_unit_test(test_indices),
         cmocka_unit_test(test_rematerialize),
+        cmocka_unit_test(test_uses_subgroups),
         cmocka_unit_test(test_errors),
         cmocka_unit_test(test_recursion_by_address),
         cmocka_unit_test(test_large_calls_by_address),

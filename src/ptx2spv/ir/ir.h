@@ -265,7 +265,7 @@ struct ct_fn {
                                                        none */
     uint32_t matrix_words;                          /* of a lane in a buffer of the matrix area (matrix_area.c) */
     uint32_t registers;                             /* estimate of the 32-bit registers that a thread needs; set by the pass `registers` */
-    bool uses_shared, linear_block;                 /* set by emit: struct ptx2spv_kernel_info */
+    bool uses_shared, uses_subgroups, linear_block; /* set by emit: struct ptx2spv_kernel_info */
     bool cooperative;           /* compiled for cooperative launches: there is one more parameter, the address of a struct ptx2spv_grid */
     uint32_t grid_param_offset; /* offset of that parameter */
     bool clusters;              /* compiled for clusters of several blocks: addresses in shared memory may have a rank (cluster.c) */

@@ -172,6 +172,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .param_bytes = fn->param_bytes,
         .params_in_buffer = fn->params_in_buffer,
         .uses_shared = fn->uses_shared,
+        .uses_subgroups = fn->uses_subgroups,
         .uses_dynamic_shared = fn->uses_dynamic_shared,
         .reads_shared_size = fn->reads_shared_size,
         .linear_block = fn->linear_block,

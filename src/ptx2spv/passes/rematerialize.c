@@ -8,8 +8,8 @@
  *     loop:                             =>          c = shr.32 tid, 4
  *       x = load.shared [b]                         x = load.shared [c]
  *
- * nvcc computes what does not change in a loop before it, for GPUs with 255 registers. On an Intel GPU before Xe2 a thread has 32, and the
- * driver spills what does not fit. A value is computed again if it takes a few operations on 32-bit integers from constants, parameters
+ * nvcc computes what does not change in a loop before it, for GPUs with 255 registers. On an Intel GPU a thread has 64, or 32 if an older one
+ * has subgroups of 32 lanes, and the driver spills what does not fit. A value is computed again if it takes a few operations on 32-bit integers from constants, parameters
  * and system values, while the loops that use it do not become much longer. Then every block that uses it has a copy, also outside of loops: if
  * one were left in a block that dominates a loop, drivers would take it for those in the loop. */
 #include "simplify.h"

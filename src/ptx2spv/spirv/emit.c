@@ -149,6 +149,31 @@ void ct_gen_code(struct ct_gen *g)
     ct_gen_tree(g);
 }
 
+static bool is_subgroup_operation(const struct ct_insn *insn)
+{
+    switch ((unsigned)insn->op) {
+    case CT_OP_LANEREAD:
+    case CT_OP_BALLOT:
+    case CT_OP_WARPSYNC:
+    case CT_OP_CONVERGE:
+    case CT_OP_MATRIXMAD:
+    case CT_OP_MATRIXLOAD:
+    case CT_OP_MATRIXSIZE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool has_subgroup_operations(const struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (is_subgroup_operation(insn))
+                return true;
+    return false;
+}
+
 enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
 {
     const struct ct_dialect *dialect = fn->target->dialect == PTX2SPV_OPENCL ? &ct_dialect_opencl : &ct_dialect_vulkan;
@@ -160,6 +185,7 @@ enum ptx2spv_status ct_emit_spirv(struct ct_fn *fn, struct ptx2spv_kernel *out)
     if (!check_target(&g))
         return fn->compilation->status;
     fn->uses_shared = !fn->shared_in_memory && ct_fn_uses_shared(fn);
+    fn->uses_subgroups = has_subgroup_operations(fn);
     g.hides_signs = ct_gen_must_hide_signs(fn);
     g.has_wide_words = ct_gen_wants_wide_words(fn);
     g.words_view = ct_gen_words_view(fn);

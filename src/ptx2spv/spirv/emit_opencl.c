@@ -294,15 +294,6 @@ static uint32_t function_parameter(struct ct_gen *g, uint32_t type)
     return ct_spv_result(&g->m, CT_SPV_VARIABLES, SpvOpFunctionParameter, type, NULL, 0);
 }
 
-static bool has_subgroup_ops(const struct ct_fn *fn)
-{
-    for (uint32_t b = 0; b < fn->blocks.n; b++)
-        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (insn->op == CT_OP_LANEREAD || insn->op == CT_OP_BALLOT || insn->op == CT_OP_WARPSYNC || insn->op == CT_OP_CONVERGE)
-                return true;
-    return false;
-}
-
 static void opencl_begin(struct ct_gen *g)
 {
     const uint32_t of_void = ct_spv_type_void(&g->m), block = byte_pointer(g, SpvStorageClassCrossWorkgroup);
@@ -310,7 +301,7 @@ static void opencl_begin(struct ct_gen *g)
     const uint32_t type = ct_spv_intern(&g->m, SpvOpTypeFunction, 0, words, g->fn->uses_shared ? 3 : 2);
 
     g->fn->params_in_buffer = false;
-    g->fn->linear_block = has_subgroup_ops(g->fn);
+    g->fn->linear_block = g->fn->uses_subgroups;
     ct_spv_capability(&g->m, SpvCapabilityKernel);
     ct_spv_capability(&g->m, SpvCapabilityAddresses);
     g->entry = CT_SPV_RESULT(&g->m, CT_SPV_VARIABLES, SpvOpFunction, of_void, SpvFunctionControlMaskNone, type);
