@@ -167,13 +167,11 @@ struct ptx2spv_matrix {
 /* Everything about a device that the compiler may rely on. Zero means that the feature is absent. Plain data: its bytes are part of the
  * cache key, so initialize it with memset or {0} and leave no padding unset. */
 struct ptx2spv_target {
-    uint32_t dialect;      /* enum ptx2spv_dialect */
-    uint32_t pointer_rule; /* enum ptx2spv_pointer_rule */
-    uint64_t pointer_mask; /* PTX2SPV_POINTER_OR */
-    uint64_t
-        register_words; /* 32-bit registers of a thread, if they are so few that loops had better compute values again than keep them; 0: there
-                                are more */
-    uint32_t warp_form; /* enum ptx2spv_warp_form */
+    uint32_t dialect;        /* enum ptx2spv_dialect */
+    uint32_t pointer_rule;   /* enum ptx2spv_pointer_rule */
+    uint64_t pointer_mask;   /* PTX2SPV_POINTER_OR */
+    uint64_t register_words; /* 32-bit registers of a thread, if so few that loops had better compute values than keep them; else 0 */
+    uint32_t warp_form;      /* enum ptx2spv_warp_form */
     uint32_t subgroup_size;
 
     /* limits */

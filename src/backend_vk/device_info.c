@@ -39,14 +39,8 @@ struct properties {
     VkPhysicalDeviceDrmPropertiesEXT drm;
 };
 
-enum {
-    FLUSHES = 2,
-    SPLITS = 3,
-    REFINED = 2,
-    NEAR = 3,
-    SLOW = 2,
-    FIXED = PTX2SPV_OFFSETS_SHORT_FIXED
-}; /* values of columns of drivers.def */
+/* Values of columns of drivers.def. */
+enum { FLUSHES = 2, SPLITS = 3, REFINED = 2, NEAR = 3, SLOW = 2, FIXED = PTX2SPV_OFFSETS_SHORT_FIXED };
 enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT }; /* marks a row of drivers.def for all devices of a driver */
 
 static const struct driver_facts {

@@ -784,18 +784,19 @@ void build_random_kept(struct bench *bench, uint64_t *random, uint32_t n_blocks)
     struct ct_block *blocks[64];
     struct generator g;
 
-    assert_true(n_blocks < 64);
+    assert_true(n_blocks > 2 && n_blocks < 64);
     init_generator(&g, bench, random);
     for (uint32_t b = 0; b < n_blocks; b++)
         blocks[b] = ct_block_create(bench->fn);
-    g.at.block = blocks[0];
-    for (uint32_t i = 0; i < N_KEPT; i++)
+    for (uint32_t i = 0; i < N_KEPT; i++) {
+        g.at.block = blocks[i >= N_KEPT / 2];
         kept[i] = i < N_LEAVES ? ct_emit_const(&g.at, CT_W_32, random_below(random, UINT32_MAX))
                                : ct_emit2(&g.at, ops[random_below(random, N_OPS)], PTX_B32, CT_W_32, kept[random_below(random, i)],
                                           kept[random_below(random, i)]);
+    }
     for (uint32_t b = 0; b < n_blocks; b++) {
         g.at.block = blocks[b];
-        for (uint32_t i = random_below(random, 80); i-- > 0;) {
+        for (uint32_t i = b ? random_below(random, 80) : 0; i-- > 0;) {
             struct ct_insn *insn =
                 assign(&g, ops[random_below(random, N_OPS)], PTX_B32, g.registers[CT_W_32][random_below(random, N_REGISTERS)], 2);
 
@@ -804,7 +805,10 @@ void build_random_kept(struct bench *bench, uint64_t *random, uint32_t n_blocks)
         }
         emit_store(&g, CT_W_32);
         emit_any(&g);
-        emit_terminator(&g, blocks + 1, n_blocks - 1);
+        if (b)
+            emit_terminator(&g, blocks + 2, n_blocks - 2);
+        else
+            ct_emit_insn(&g.at, CT_OP_BR, PTX_NONE, 0, 0), ct_block_set_succs(bench->fn, blocks[0], 1, blocks + 1);
     }
 }
 

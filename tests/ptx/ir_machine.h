@@ -55,7 +55,7 @@ void build_random(struct bench *bench, uint64_t *random, uint32_t n_blocks);
 void build_random_branches(struct bench *bench, uint64_t *random, uint32_t n_blocks);
 /* Like build_random, but one block: a long sequence of operations on all widths, with constants for which simplification has rules. */
 void build_random_straight(struct bench *bench, uint64_t *random, uint32_t n_insns);
-/* Operations on constants in the entry block, whose results all other blocks use, after which these branch to each other. */
+/* Operations on constants in the first two blocks, whose results the others use, which branch to each other. n_blocks: at least 3. */
 void build_random_kept(struct bench *bench, uint64_t *random, uint32_t n_blocks);
 /* Like build_random_straight, with accesses to six local objects, of which the last two are aliases of others. */
 void build_random_locals(struct bench *bench, uint64_t *random, uint32_t n_insns);

@@ -153,7 +153,7 @@ static const struct step kept_steps[] = {
     {"rematerialize", rematerialize, 0},
 };
 
-/* Values of the entry block are computed again in loops, some of them; simplification would fold them. */
+/* Values are computed again in loops, some of them; simplification would fold them. */
 static void test_random_kept(void **state)
 {
     uint64_t random = SEED + 7;
@@ -163,7 +163,7 @@ static void test_random_kept(void **state)
         struct bench bench;
 
         bench_init(&bench);
-        build_random_kept(&bench, &random, 2 + random_below(&random, 6));
+        build_random_kept(&bench, &random, 3 + random_below(&random, 6));
         RUN_STEPS(&bench, kept_steps);
         bench_finish(&bench);
     }

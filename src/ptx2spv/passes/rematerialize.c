@@ -8,10 +8,10 @@
  *     loop:                             =>          c = shr.32 tid, 4
  *       x = load.shared [b]                         x = load.shared [c]
  *
- * nvcc computes what does not change in a loop before it, for GPUs with 255 registers. On an Intel GPU a thread has 64, or 32 if an older one
- * has subgroups of 32 lanes, and the driver spills what does not fit. A value is computed again if it takes a few operations on 32-bit integers from constants, parameters
- * and system values, while the loops that use it do not become much longer. Then every block that uses it has a copy, also outside of loops: if
- * one were left in a block that dominates a loop, drivers would take it for those in the loop. */
+ * nvcc computes what does not change in a loop before it, for GPUs with 255 registers. On an Intel GPU a thread has 64, or 32 if an older
+ * one has subgroups of 32 lanes, and the driver spills what does not fit. A value is computed again if it takes a few operations on 32-bit
+ * integers from constants, parameters and system values, while the loops that use it do not become much longer. Then every block that uses
+ * it has a copy, also outside of loops: if one were left in a block that dominates a loop, drivers would take it for those in the loop. */
 #include "simplify.h"
 
 enum {
@@ -19,14 +19,18 @@ enum {
     GROWTH = 8,          /* at most about an eighth of a loop's instructions is added to it */
 };
 
+struct change {
+    ct_value *use, to;
+};
+
 struct remat {
     struct ct_fn *fn;
-    uint32_t n_values;   /* that there are before copies are made */
     uint8_t *operations; /* indexed by value: how many it takes, plus one; 0: not yet known */
     bool *crosses;       /* indexed by value: it is to be computed again, since it is used in a loop that its definition is not in */
     uint32_t *room;      /* indexed by header: instructions that may be added to the loop, without those of loops in it */
     ct_value *copy;      /* indexed by value: its last copy, */
     uint32_t *copied_in; /* and the number of the block that this is in, plus one */
+    CT_VEC(struct change) changes; /* carried out at the end: copies are made of the code as it was */
 };
 
 /* ---- which values ---- */
@@ -117,14 +121,14 @@ static ct_value copy_of(struct remat *r, ct_value value, struct ct_insn *place)
     return r->copy[value.i] = copy->results[0];
 }
 
-static void replace_use(struct remat *r, ct_value *use, struct ct_insn *place)
+static void copy_for_use(struct remat *r, ct_value *use, struct ct_insn *place)
 {
     const struct ct_block *header = place->block->loop_head;
     const uint32_t before = r->fn->values.n;
 
-    if (use->i >= r->n_values || !r->crosses[use->i] || (header && !r->room[header->id]))
+    if (!r->crosses[use->i] || (header && !r->room[header->id]))
         return;
-    *use = copy_of(r, *use, place);
+    *CT_PUSH(&r->fn->compilation->scratch, &r->changes) = (struct change){use, copy_of(r, *use, place)};
     if (header) {
         const uint32_t added = r->fn->values.n - before;
 
@@ -167,7 +171,7 @@ static void measure_loops(struct remat *r)
 enum ct_pass_result ct_pass_rematerialize(struct ct_fn *fn)
 {
     struct ct_arena *scratch = &fn->compilation->scratch;
-    struct remat r = {.fn = fn, .n_values = fn->values.n};
+    struct remat r = {.fn = fn};
 
     /* fn->registers lacks what lowering adds, addresses of 64 bits and the operands that the driver's code has ready at once. */
     if (fn->registers <= fn->target->register_words / 2 || !fn->target->register_words)
@@ -183,6 +187,8 @@ enum ct_pass_result ct_pass_rematerialize(struct ct_fn *fn)
     r.room = CT_ARENA_ARRAY(scratch, uint32_t, fn->blocks.n);
     measure_loops(&r);
     visit_uses(&r, note_use);
-    visit_uses(&r, replace_use);
-    return fn->values.n > r.n_values ? (ct_remove_dead(fn), CT_PASS_CHANGED) : CT_PASS_UNCHANGED;
+    visit_uses(&r, copy_for_use);
+    for (uint32_t i = 0; i < r.changes.n; i++)
+        *r.changes.v[i].use = r.changes.v[i].to;
+    return r.changes.n && ct_remove_dead(fn) ? CT_PASS_CHANGED : CT_PASS_UNCHANGED;
 }
