@@ -37,6 +37,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #define CT_CHANNEL "fault"
 #define LIBRARIES_MAX 16
@@ -327,15 +329,19 @@ static size_t find_pair(void *const *words, size_t count, const void *first, con
 
 #ifdef __SANITIZE_ADDRESS__
 /* AddressSanitizer starts threads by a routine of its own, whose argument is an object in pages of its own that contains the thread's routine and
- * argument. (That of GCC 14 keeps them elsewhere; there nothing is watched.) */
+ * argument. (That of GCC 14 keeps them elsewhere; there nothing is watched.) What looks like such a pair may be a number, so the object is read by
+ * process_vm_readv, which returns an error where there is no memory. */
 static bool is_in_wrapper(const void *wrapper, void *object, const void *routine, const void *argument)
 {
+    void *words[WRAPPER_BYTES / sizeof(void *)];
+    const struct iovec local = {words, sizeof words}, remote = {object, sizeof words};
     Dl_info info;
     size_t index;
 
-    if (!object || (uintptr_t)object % 4096 || !dladdr(wrapper, &info))
+    if (!object || (uintptr_t)object % 4096 || !dladdr(wrapper, &info) ||
+        process_vm_readv(getpid(), &local, 1, &remote, 1, 0) != (ssize_t)sizeof words)
         return false;
-    index = find_pair(object, WRAPPER_BYTES / sizeof(void *), routine, argument);
+    index = find_pair(words, WRAPPER_BYTES / sizeof(void *), routine, argument);
     watch.wrapper = wrapper;
     watch.inner_offset = index * sizeof(void *);
     return index != 0;
