@@ -105,10 +105,10 @@ enum ptx2spv_sync_form {
 
 /* VULKAN: which addresses are a parameter plus a zero-extended offset of 32 bits, as far as they can be; see PTX2SPV_OBJECT_LIMIT. */
 enum ptx2spv_offsets {
-    PTX2SPV_OFFSETS_LONG,  /* none */
-    PTX2SPV_OFFSETS_SHORT, /* all: the device adds the offset in the access */
-    PTX2SPV_OFFSETS_SHORT_FIXED, /* all but those of pointers that a loop moves: it takes fewer operations than a distance of 64 bits, but more than
-                                    to move a pointer */
+    PTX2SPV_OFFSETS_LONG,        /* none */
+    PTX2SPV_OFFSETS_SHORT,       /* all: the device adds the offset in the access */
+    PTX2SPV_OFFSETS_SHORT_FIXED, /* all but those of pointers that a loop moves: to add an offset in each iteration takes longer than to move the
+                                    pointer */
 };
 
 /* How the driver compiles an aligned access to a vector in global memory. If it would make one access of each component, words are

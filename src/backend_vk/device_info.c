@@ -23,8 +23,8 @@
 #define GUESSED_UNITS 8u
 #define DEFAULT_QUEUES 8 /* as many connections as CUDA has by default */
 #define VENDOR_INTEL 0x8086u
-#define GENX_REGISTERS 64   /* words of a lane: 128 registers of 32 bytes for 16 lanes, or, from Xe2 on, of 64 bytes for 32 */
-#define MESA_HONEYKRISP 26u /* VK_DRIVER_ID_MESA_HONEYKRISP, which older headers lack */
+#define INTEL_REGISTER_WORDS 64 /* for each lane: 128 registers of 32 bytes for 16 lanes, or, from Xe2 on, of 64 bytes for 32 */
+#define MESA_HONEYKRISP 26u     /* VK_DRIVER_ID_MESA_HONEYKRISP, which older headers lack */
 
 struct properties {
     VkPhysicalDeviceProperties2 core;
@@ -329,7 +329,7 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->exact_zeros = driver->zeros;
     target->inlines = driver->inlines;
     target->short_offsets = driver->offsets;
-    target->register_words = driver->few_registers ? GENX_REGISTERS : 0;
+    target->register_words = driver->few_registers ? INTEL_REGISTER_WORDS : 0;
     target->vectors = info->kind == CT_DEVICE_CPU ? PTX2SPV_VECTORS_SPLIT : PTX2SPV_VECTORS_WHOLE;
 }
 

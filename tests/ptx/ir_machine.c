@@ -805,10 +805,12 @@ void build_random_kept(struct bench *bench, uint64_t *random, uint32_t n_blocks)
         }
         emit_store(&g, CT_W_32);
         emit_any(&g);
-        if (b)
+        if (b) {
             emit_terminator(&g, blocks + 2, n_blocks - 2);
-        else
-            ct_emit_insn(&g.at, CT_OP_BR, PTX_NONE, 0, 0), ct_block_set_succs(bench->fn, blocks[0], 1, blocks + 1);
+        } else {
+            ct_emit_insn(&g.at, CT_OP_BR, PTX_NONE, 0, 0);
+            ct_block_set_succs(bench->fn, blocks[0], 1, blocks + 1);
+        }
     }
 }
 

@@ -74,6 +74,13 @@ static void take_probed_warps(struct ct_device_info *info)
 }
 
 /* Options can override how kernels are compiled, so that tests can run each form on devices that do not use it by default. */
+static enum ptx2spv_offsets offsets_of(const char *choice)
+{
+    if (!strcmp(choice, "short"))
+        return PTX2SPV_OFFSETS_SHORT;
+    return !strcmp(choice, "fixed") ? PTX2SPV_OFFSETS_SHORT_FIXED : PTX2SPV_OFFSETS_LONG;
+}
+
 static void apply_options(struct ct_device *device)
 {
     struct ptx2spv_target *target = &device->info.target;
@@ -105,9 +112,7 @@ static void apply_options(struct ct_device *device)
     if (!strcmp(ct_config()->textures, "code"))
         target->sampled_images = 0;
     if (*ct_config()->offsets && target->dialect == PTX2SPV_VULKAN)
-        target->short_offsets = !strcmp(ct_config()->offsets, "short")   ? PTX2SPV_OFFSETS_SHORT
-                                : !strcmp(ct_config()->offsets, "fixed") ? PTX2SPV_OFFSETS_SHORT_FIXED
-                                                                         : PTX2SPV_OFFSETS_LONG;
+        target->short_offsets = offsets_of(ct_config()->offsets);
     target->lockstep = ct_config()->lockstep;
 }
 

@@ -66,7 +66,7 @@ void ct_guard_find_bounds(struct ct_guard_proof *proof)
             block->last->op == CT_OP_CBR ? ct_guard_comparison_or_null(proof, block->last->operands[0], &negated) : NULL;
 
         for (uint32_t s = 0; comparison && s < 2; s++)
-            if (block->succs[s]->preds.n == 1 && ct_guard_is_inside(proof->header, block->succs[s]))
+            if (block->succs[s]->preds.n == 1 && ct_loop_contains(proof->header, block->succs[s]))
                 note_bound(proof, comparison, (s == 0) != negated, block->succs[s]);
     }
 }
@@ -117,7 +117,7 @@ static int bound(const struct ct_guard_proof *proof, ct_value of, int most, ct_v
 
     if (of.i == x.i)
         return most;
-    if (!depth-- || !ct_guard_is_inside(proof->header, def->block) || def->type != PTX_F32)
+    if (!depth-- || !ct_loop_contains(proof->header, def->block) || def->type != PTX_F32)
         return CT_POWER_ANY;
     if (def->op == CT_OP_FMUL && is_square)
         return bound(proof, part[0], root_of_bound(most), x, depth);

@@ -35,9 +35,9 @@ static bool is_candidate(const struct ct_fn *fn, const struct ct_block *header)
     uint32_t n = 0, n_ffmas = 0, n_entries = 0;
 
     for (uint32_t p = 0; p < header->preds.n; p++)
-        n_entries += !ct_guard_is_inside(header, header->preds.v[p]);
+        n_entries += !ct_loop_contains(header, header->preds.v[p]);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
-        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn && ct_guard_is_inside(header, fn->blocks.v[b]); insn = insn->next) {
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn && ct_loop_contains(header, fn->blocks.v[b]); insn = insn->next) {
             if (insn != insn->block->last && !ct_guard_leaves_shared_alone(insn))
                 return false;
             n_ffmas += ct_is_guarded(insn);
@@ -82,7 +82,7 @@ static ct_value copied(const struct loop *loop, ct_value x)
 /* The target of a copied edge: the same block, or its copy. */
 static struct ct_block *target(const struct loop *loop, struct ct_block *block)
 {
-    return ct_guard_is_inside(loop->header, block) ? loop->copies[block->id] : block;
+    return ct_loop_contains(loop->header, block) ? loop->copies[block->id] : block;
 }
 
 static bool is_one(struct ct_range x)
@@ -152,7 +152,7 @@ static void copy_edges(struct loop *loop, const struct ct_block *block, struct c
 
     for (uint32_t p = 0; p < block->preds.n; p++)
         *CT_PUSH(&fn->compilation->arena, &copy->preds) =
-            ct_guard_is_inside(loop->header, block->preds.v[p]) ? loop->copies[block->preds.v[p]->id] : before;
+            ct_loop_contains(loop->header, block->preds.v[p]) ? loop->copies[block->preds.v[p]->id] : before;
     for (uint32_t s = 0; s < block->n_succs; s++)
         succs[s] = target(loop, block->succs[s]);
     ct_block_set_succs(fn, copy, block->n_succs, succs);
@@ -166,7 +166,7 @@ static void copy_exits(const struct loop *loop, struct ct_block *exit)
     const uint32_t n = exit->preds.n;
 
     for (uint32_t p = 0; p < n; p++)
-        if (ct_guard_is_inside(loop->header, exit->preds.v[p]))
+        if (ct_loop_contains(loop->header, exit->preds.v[p]))
             add_exit(loop, exit, p, loop->copies[exit->preds.v[p]->id]);
 }
 
@@ -183,7 +183,7 @@ static void copy_loop(struct loop *loop, struct ct_block *before)
     for (uint32_t b = 0; b < proof->blocks.n; b++)
         copy_edges(loop, proof->blocks.v[b], before);
     for (uint32_t b = 0; b < loop->n_blocks; b++)
-        if (!ct_guard_is_inside(loop->header, loop->g->fn->blocks.v[b]))
+        if (!ct_loop_contains(loop->header, loop->g->fn->blocks.v[b]))
             copy_exits(loop, loop->g->fn->blocks.v[b]);
 }
 
@@ -196,7 +196,7 @@ static bool *find_values_used_outside(const struct loop *loop, uint32_t n_values
     bool *used_outside = CT_ARENA_ARRAY(loop->g->scratch, bool, n_values);
 
     for (uint32_t b = 0; b < loop->n_blocks; b++)
-        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn && !ct_guard_is_inside(loop->header, fn->blocks.v[b]);
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn && !ct_loop_contains(loop->header, fn->blocks.v[b]);
              insn = insn->next)
             for (uint32_t i = 0; i < insn->n_operands; i++)
                 if (insn->operands[i].i < n_values && loop->copied[insn->operands[i].i].i)
@@ -222,7 +222,7 @@ static void repair_uses(const struct loop *loop, uint32_t n_values)
             repair.at_end[loop->copies[id]->id] = copied(loop, repair.x);
         }
         for (uint32_t b = 0; b < loop->n_blocks; b++)
-            if (!ct_guard_is_inside(loop->header, fn->blocks.v[b]))
+            if (!ct_loop_contains(loop->header, fn->blocks.v[b]))
                 ct_ssa_repair_block(&repair, fn->blocks.v[b]);
     }
 }
@@ -260,7 +260,7 @@ static void make_copy(struct loop *loop)
     struct ct_cursor at = {.fn = fn, .where = loop->header->first->where};
 
     loop->n_blocks = fn->blocks.n;
-    while (ct_guard_is_inside(loop->header, loop->header->preds.v[loop->entry]))
+    while (ct_loop_contains(loop->header, loop->header->preds.v[loop->entry]))
         loop->entry++;
     at.block = checking = split_entry(loop, &guarded);
     copy_loop(loop, checking);
@@ -295,7 +295,7 @@ static bool is_done(const struct search *search, const struct ct_block *header)
         if (search->seen.v[i] == header)
             return true;
     for (uint32_t i = 0; i < search->versioned.n; i++)
-        if (ct_guard_is_inside(search->versioned.v[i], header))
+        if (ct_loop_contains(search->versioned.v[i], header))
             return true;
     return false;
 }

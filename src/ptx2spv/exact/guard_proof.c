@@ -26,15 +26,6 @@ static const struct level {
 enum { N_LEVELS = sizeof levels / sizeof *levels };
 enum { SHARED_LEAST = -40 }; /* numbers in shared memory are 0 or factors (guard_shared.c), that is at least 2^SHARED_LEAST */
 
-bool ct_guard_is_inside(const struct ct_block *header, const struct ct_block *block)
-{
-    const struct ct_block *head = block->loop_head;
-
-    while (head && head != header)
-        head = head->loop_parent;
-    return head == header;
-}
-
 ct_value ct_guard_original(const struct ct_guard_proof *proof, ct_value x)
 {
     while (ct_guard_definition(proof, x)->op == CT_OP_COPY)
@@ -44,7 +35,7 @@ ct_value ct_guard_original(const struct ct_guard_proof *proof, ct_value x)
 
 static bool is_inside(const struct ct_guard_proof *proof, ct_value x)
 {
-    return ct_guard_is_inside(proof->header, ct_guard_definition(proof, x)->block);
+    return ct_loop_contains(proof->header, ct_guard_definition(proof, x)->block);
 }
 
 /* ---- inputs ---- */
@@ -151,7 +142,7 @@ static struct ct_range selected(const struct ct_guard_proof *proof, const struct
     bool negated = false;
     const struct ct_insn *comparison = ct_guard_comparison_or_null(proof, insn->operands[0], &negated);
 
-    if (comparison && ct_guard_is_inside(proof->header, comparison->block) && ct_guard_is_never(proof, comparison))
+    if (comparison && ct_loop_contains(proof->header, comparison->block) && ct_guard_is_never(proof, comparison))
         return negated ? a : b;
     return ct_range_joined(a, b);
 }
@@ -245,8 +236,8 @@ static bool merged(const struct ct_guard_proof *proof, const struct ct_insn *phi
 
         if (is_pending(proof, x))
             continue;
-        r = ct_guard_is_inside(proof->header, phi->block->preds.v[i]) ? ct_guard_range_at(proof, x, phi->block->preds.v[i])
-                                                                      : ct_guard_range(proof, x);
+        r = ct_loop_contains(proof->header, phi->block->preds.v[i]) ? ct_guard_range_at(proof, x, phi->block->preds.v[i])
+                                                                    : ct_guard_range(proof, x);
         *out = found ? ct_range_joined(*out, r) : r;
         found = true;
     }
@@ -346,7 +337,7 @@ static bool begin(struct ct_guard_proof *proof, struct ct_block *const *order, u
     const uint32_t n_values = proof->g->fn->values.n;
 
     for (uint32_t b = 0; b < n_blocks; b++)
-        if (ct_guard_is_inside(proof->header, order[b]))
+        if (ct_loop_contains(proof->header, order[b]))
             *CT_PUSH(scratch, &proof->blocks) = order[b];
     if (proof->blocks.n > BLOCKS_MAX)
         return false;

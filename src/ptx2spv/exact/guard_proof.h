@@ -41,8 +41,6 @@ static inline struct ct_insn *ct_guard_definition(const struct ct_guard_proof *p
 }
 
 /* ---- guard_proof.c ---- */
-/* Whether `block` is in the loop. */
-bool ct_guard_is_inside(const struct ct_block *header, const struct ct_block *block);
 /* Allocates the tables for the values that exist now. */
 void ct_guard_reserve(struct ct_guard_proof *proof);
 /* Whether flushing changes no result in the loop if the inputs are as assumed, and if only factors were stored into shared memory.

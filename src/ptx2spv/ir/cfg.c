@@ -332,6 +332,15 @@ bool ct_block_dominates(const struct ct_block *a, const struct ct_block *b)
     return a->dom_pre <= b->dom_pre && b->dom_post <= a->dom_post;
 }
 
+bool ct_loop_contains(const struct ct_block *header, const struct ct_block *block)
+{
+    const struct ct_block *head = block->loop_head;
+
+    while (head && head != header)
+        head = head->loop_parent;
+    return head == header;
+}
+
 bool ct_fn_is_reducible(struct ct_fn *fn)
 {
     for (uint32_t b = 0; b < fn->blocks.n; b++) {

@@ -377,6 +377,8 @@ void ct_fn_compute_loops(struct ct_fn *fn); /* needs a reducible graph */
 /* The blocks in reverse postorder, in scratch memory; valid until the graph changes. */
 struct ct_block **ct_fn_rpo_blocks(struct ct_fn *fn, uint32_t *count);
 bool ct_block_dominates(const struct ct_block *a, const struct ct_block *b);
+/* Whether the block is in the loop of that header, or in a loop in it. Needs loops. */
+bool ct_loop_contains(const struct ct_block *header, const struct ct_block *block);
 /* Whether the target of each retreating edge (one against reverse postorder) dominates its source. Needs dominators. */
 bool ct_fn_is_reducible(struct ct_fn *fn);
 

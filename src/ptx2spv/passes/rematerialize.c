@@ -81,21 +81,12 @@ static unsigned count_operations(struct remat *r, ct_value value, unsigned depth
     return n;
 }
 
-static bool is_inside(const struct ct_block *block, const struct ct_block *header)
-{
-    const struct ct_block *head = block->loop_head;
-
-    while (head && head != header)
-        head = head->loop_parent;
-    return head != NULL;
-}
-
 static void note_use(struct remat *r, ct_value *use, struct ct_insn *place)
 {
     const struct ct_block *header = place->block->loop_head;
     unsigned n;
 
-    if (!use->i || !header || is_inside(r->fn->values.v[use->i].def->block, header))
+    if (!use->i || !header || ct_loop_contains(header, r->fn->values.v[use->i].def->block))
         return;
     n = count_operations(r, *use, 0);
     r->crosses[use->i] |= n > 0 && n <= OPERATIONS_MAX;
@@ -173,7 +164,7 @@ enum ct_pass_result ct_pass_rematerialize(struct ct_fn *fn)
     struct ct_arena *scratch = &fn->compilation->scratch;
     struct remat r = {.fn = fn};
 
-    /* fn->registers lacks what lowering adds, addresses of 64 bits and the operands that the driver's code has ready at once. */
+    /* Half of them: fn->registers was estimated before lowering, and before addresses of 64 bits and operands that the driver loads ahead. */
     if (fn->registers <= fn->target->register_words / 2 || !fn->target->register_words)
         return CT_PASS_UNCHANGED;
     ct_fn_compute_preds(fn);

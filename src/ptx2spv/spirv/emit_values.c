@@ -126,15 +126,11 @@ static void plan_use(struct ct_gen *g, ct_value value, unsigned float_bits, cons
 /* Whether every path from `block` back to it passes `def`, which dominates it: `def` is in the innermost loop of `block`. */
 static bool is_always_redefined(const struct ct_block *def, const struct ct_block *block)
 {
-    const struct ct_block *head = def->loop_head;
-
     if (!block->loop_head)
         return true;
     if (block->loop_head == block) /* the path to the next iteration may bypass the definition */
         return false;
-    while (head && head != block->loop_head)
-        head = head->loop_parent;
-    return head != NULL;
+    return ct_loop_contains(block->loop_head, def);
 }
 
 /* Whether the edges that store another value than the majority value come from blocks with no other successor: then no other path finds

@@ -67,7 +67,7 @@ static bool reads_pairs(const struct ct_insn *insn)
 static void find_param_pairs(struct ct_gen *g, uint32_t n_words)
 {
     const struct ct_fn *fn = g->fn;
-    bool *split = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, n_words + 1); /* indexed by word: it is read otherwise, or not at all */
+    bool *split = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, n_words + 1); /* indexed by word: it is read otherwise */
 
     g->param_pairs = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, n_words + 1);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
@@ -234,7 +234,7 @@ static uint32_t vulkan_param(struct ct_gen *g, uint32_t offset, unsigned bits)
 {
     uint32_t parts[2];
 
-    if (bits == 64 && offset % 8 == 0 && g->param_pairs[offset / 4])
+    if (g->param_pairs[offset / 4])
         return param_words(g, offset / 4, 64);
     parts[0] = param_bits(g, offset, bits < 32 ? bits / 8 : 4);
     if (bits < 64)

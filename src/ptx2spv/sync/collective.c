@@ -306,15 +306,6 @@ struct choice {
     const bool *divergent; /* indexed by block id; NULL if not needed */
 };
 
-static bool is_inside(const struct ct_block *block, const struct ct_block *header)
-{
-    const struct ct_block *head = block->loop_head;
-
-    while (head && head != header)
-        head = head->loop_parent;
-    return head == header;
-}
-
 /* Whether threads may be in different iterations of a loop with several entries, or leave a loop in different iterations for different
  * blocks. */
 static bool has_scattering_loop(struct ct_fn *fn, const bool *divergent)
@@ -330,7 +321,8 @@ static bool has_scattering_loop(struct ct_fn *fn, const bool *divergent)
         const struct ct_block *block = fn->blocks.v[b];
 
         for (uint32_t s = 0; divergent[b] && s < block->n_succs; s++)
-            for (const struct ct_block *head = block->loop_head; head && !is_inside(block->succs[s], head); head = head->loop_parent) {
+            for (const struct ct_block *head = block->loop_head; head && !ct_loop_contains(head, block->succs[s]);
+                 head = head->loop_parent) {
                 if (exits[head->id] && exits[head->id] != block->succs[s])
                     return true;
                 exits[head->id] = block->succs[s];
