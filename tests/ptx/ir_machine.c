@@ -264,8 +264,7 @@ static uint64_t compute(const struct machine *m, const struct ct_insn *insn)
     case CT_OP_UNDEF:
         return 0;
     case CT_OP_SYSVAL:
-        assert_int_equal(insn->sreg, CT_SYS_EXCHANGE_BASE);
-        return EXCHANGE_BASE;
+        return insn->sreg == CT_SYS_EXCHANGE_BASE ? EXCHANGE_BASE : insn->sreg * 0x9e3779b9u >> 16;
     case CT_OP_COPY:
         return a;
     case CT_OP_SELECT:
@@ -918,5 +917,90 @@ void build_random_branches(struct bench *bench, uint64_t *random, uint32_t n_blo
     g.at.block = blocks[n_blocks - 1];
     for (enum ct_width width = CT_W_16; width <= CT_W_64; width++)
         emit_store(&g, width);
+    ct_emit_insn(&g.at, CT_OP_RET, PTX_NONE, 0, 0);
+}
+
+/* ---- loops ---- */
+
+/* Goes to `out` if the counter has, or has not, reached the limit, and to a new block otherwise. */
+static void emit_test(struct generator *g, ct_value counter, ct_value limit, struct ct_block *out)
+{
+    const bool equal = random_below(g->random, 2);
+    struct ct_block *on = ct_block_create(g->fn), *to[2] = {equal ? out : on, equal ? on : out};
+    struct ct_insn *compare = assign(g, CT_OP_ICMP, PTX_U32, any(g, CT_W_PRED), 2);
+    ct_value question = compare->results[0];
+
+    compare->compare = equal ? PTX_EQ : PTX_NE;
+    compare->operands[0] = counter;
+    compare->operands[1] = limit;
+    if (random_below(g->random, 4) == 0) {
+        assign(g, CT_OP_NOT, PTX_PRED, question, 1)->operands[0] = question;
+        to[0] = equal ? on : out;
+        to[1] = equal ? out : on;
+    }
+    ct_emit_insn(&g->at, CT_OP_CBR, PTX_NONE, 0, 1)->operands[0] = question;
+    ct_block_set_succs(g->fn, g->at.block, 2, to);
+    g->at.block = on;
+}
+
+static void emit_jump(struct generator *g, struct ct_block *to)
+{
+    ct_emit_insn(&g->at, CT_OP_BR, PTX_NONE, 0, 0);
+    ct_block_set_succs(g->fn, g->at.block, 1, &to);
+}
+
+/* Counts modulo 8, so that each loop ends. */
+static void emit_count(struct generator *g, ct_value counter)
+{
+    const ct_value next = ct_emit2(&g->at, CT_OP_ADD, PTX_U32, CT_W_32, counter, ct_emit_const(&g->at, CT_W_32, 1));
+    const ct_value mask = ct_emit_const(&g->at, CT_W_32, 7);
+    struct ct_insn *insn = assign(g, CT_OP_AND, PTX_B32, counter, 2);
+
+    insn->operands[0] = next;
+    insn->operands[1] = mask;
+}
+
+static void emit_loops(struct generator *g, const ct_value *counters, const ct_value *limits, uint32_t n)
+{
+    struct ct_block *head = ct_block_create(g->fn), *out = ct_block_create(g->fn);
+    const uint32_t tests = 1 + random_below(g->random, 7); /* before, at the head, at the end */
+
+    assign(g, CT_OP_COPY, PTX_NONE, counters[0], 1)->operands[0] = limits[random_below(g->random, 3)];
+    if (tests & 1)
+        emit_test(g, counters[0], limits[0], out);
+    emit_jump(g, head);
+    g->at.block = head;
+    if (tests & 2 || !(tests & 4))
+        emit_test(g, counters[0], limits[0], out);
+    if (n > 1)
+        emit_loops(g, counters + 1, limits + 1, n - 1);
+    emit_event(&g->at, 8 * g->n_stores++, counters[0]);
+    emit_count(g, counters[0]);
+    if (tests & 4)
+        emit_test(g, counters[0], limits[0], out);
+    emit_jump(g, head);
+    g->at.block = out;
+}
+
+void build_random_loops(struct bench *bench, uint64_t *random, uint32_t n_loops)
+{
+    static const enum ct_sysval inputs[] = {CT_SYS_TID_X, CT_SYS_TID_Y, CT_SYS_TID_Z, CT_SYS_CTAID_X, CT_SYS_CTAID_Y, CT_SYS_CTAID_Z};
+    enum { N_INPUTS = sizeof inputs / sizeof *inputs };
+    ct_value counters[N_INPUTS], limits[N_INPUTS];
+    struct generator g;
+
+    assert_true(n_loops && n_loops + 2 <= N_INPUTS);
+    init_generator(&g, bench, random);
+    g.at.block = ct_block_create(bench->fn);
+    for (uint32_t i = 0; i < N_INPUTS; i++) {
+        const ct_value mask = ct_emit_const(&g.at, CT_W_32, 7);
+        struct ct_insn *input = ct_emit_insn(&g.at, CT_OP_SYSVAL, PTX_U32, 1, 0);
+
+        input->sreg = (uint8_t)inputs[i];
+        input->results[0] = ct_value_create(bench->fn, CT_W_32);
+        limits[i] = ct_emit2(&g.at, CT_OP_AND, PTX_B32, CT_W_32, input->results[0], mask);
+        counters[i] = ct_value_create(bench->fn, CT_W_32);
+    }
+    emit_loops(&g, counters, limits, n_loops);
     ct_emit_insn(&g.at, CT_OP_RET, PTX_NONE, 0, 0);
 }

@@ -53,6 +53,8 @@ uint32_t random_below(uint64_t *state, uint32_t limit);
 void build_random(struct bench *bench, uint64_t *random, uint32_t n_blocks);
 /* The same with small blocks whose branches compare a few registers that hardly change, so that conditions are often known. */
 void build_random_branches(struct bench *bench, uint64_t *random, uint32_t n_blocks);
+/* Nested loops that count up to a number, tested at their heads, at their ends, before them, or several of these. */
+void build_random_loops(struct bench *bench, uint64_t *random, uint32_t n_loops);
 /* Like build_random, but one block: a long sequence of operations on all widths, with constants for which simplification has rules. */
 void build_random_straight(struct bench *bench, uint64_t *random, uint32_t n_insns);
 /* Operations on constants in the first two blocks, whose results the others use, which branch to each other. n_blocks: at least 3. */

@@ -132,6 +132,27 @@ static void test_random_conditions(void **state)
     assert_true(n_taken > N_GRAPHS / 4);
 }
 
+/* Loops end when they did before: a test at the head of a loop says nothing about the next iteration, whatever a test before the loop says. */
+static void test_random_loops(void **state)
+{
+    uint64_t random = SEED + 8;
+
+    (void)state;
+    for (int i = 0; i < N_GRAPHS; i++) {
+        struct trace wanted, found;
+        struct bench bench;
+
+        bench_init(&bench);
+        build_random_loops(&bench, &random, 1 + random_below(&random, 3));
+        run_ir(bench.fn, &wanted);
+        assert_int_not_equal(wanted.end, TRACE_GAVE_UP);
+        RUN_STEPS(&bench, graph_steps);
+        run_ir(bench.fn, &found);
+        assert_int_equal(found.end, wanted.end);
+        bench_finish(&bench);
+    }
+}
+
 static uint32_t n_rematerialized;
 
 /* As if the target had hardly any registers. */
@@ -477,9 +498,10 @@ static void test_planted_faults(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_graphs), cmocka_unit_test(test_random_straight_code), cmocka_unit_test(test_large_irreducible_graphs),
-        cmocka_unit_test(test_random_locals), cmocka_unit_test(test_random_kept),          cmocka_unit_test(test_dominators),
-        cmocka_unit_test(test_loops),         cmocka_unit_test(test_random_conditions),    cmocka_unit_test(test_planted_faults),
+        cmocka_unit_test(test_random_graphs),  cmocka_unit_test(test_random_straight_code), cmocka_unit_test(test_large_irreducible_graphs),
+        cmocka_unit_test(test_random_locals),  cmocka_unit_test(test_random_kept),          cmocka_unit_test(test_dominators),
+        cmocka_unit_test(test_loops),          cmocka_unit_test(test_random_conditions),    cmocka_unit_test(test_random_loops),
+        cmocka_unit_test(test_planted_faults),
     };
 
     if (setjmp(bench_exhausted))

@@ -22,11 +22,13 @@ enum { INSNS_MAX = 8, PREDS_MAX = 8, DEPTH_MAX = 16, BLOCKS_MAX = 2000, THREADED
 
 enum outcome { UNKNOWN, NO, YES };
 
-/* The condition that a block branches on, as seen from one of its predecessors. */
+/* The condition that a block branches on, as seen from one of its predecessors. If that comes after the block, in a loop, what the block itself
+ * computes has its value of the iteration before there. */
 struct condition {
-    ct_value value;                   /* the predicate, unless it is computed in the block */
+    ct_value value;                   /* the predicate */
+    bool is_known;                    /* it is not computed in the block */
     const struct ct_insn *comparison; /* the comparison that computes it, or NULL, */
-    ct_value operands[2];             /* and the operands of the comparison */
+    ct_value operands[2];             /* and the operands of the comparison, which are not computed in the block */
     bool negated;
 };
 
@@ -50,18 +52,28 @@ static ct_value value_from_pred(const struct ct_fn *fn, const struct ct_block *b
     return def->op == CT_OP_PHI && def->block == block ? def->operands[p] : x;
 }
 
+static bool is_computed_in(const struct ct_fn *fn, const struct ct_block *block, ct_value x)
+{
+    const struct ct_insn *def = definition(fn, x);
+
+    return def->block == block && def->op != CT_OP_CONST && def->op != CT_OP_PHI;
+}
+
 static struct condition condition_at(const struct ct_fn *fn, const struct ct_block *block, uint32_t p)
 {
     struct condition q = {.negated = false};
     const struct ct_insn *def;
 
-    q.value = value_from_pred(fn, block, p, through_not(fn, block->last->operands[0], &q.negated));
-    q.value = through_not(fn, q.value, &q.negated);
+    q.value = through_not(fn, block->last->operands[0], &q.negated);
+    q.is_known = !is_computed_in(fn, block, q.value);
+    q.value = through_not(fn, value_from_pred(fn, block, p, q.value), &q.negated);
     def = definition(fn, q.value);
-    if (def->op == CT_OP_ICMP || def->op == CT_OP_FCMP) {
+    if (def->op != CT_OP_ICMP && def->op != CT_OP_FCMP)
+        return q;
+    if (q.is_known || (!is_computed_in(fn, block, def->operands[0]) && !is_computed_in(fn, block, def->operands[1]))) {
         q.comparison = def;
         for (int i = 0; i < 2; i++)
-            q.operands[i] = value_from_pred(fn, block, p, def->operands[i]);
+            q.operands[i] = q.is_known ? def->operands[i] : value_from_pred(fn, block, p, def->operands[i]);
     }
     return q;
 }
@@ -92,7 +104,7 @@ static enum outcome outcome_of_edge(const struct ct_fn *fn, const struct conditi
     holds = (from->succs[0] == to) != q->negated;
     x = through_not(fn, from->last->operands[0], &holds);
     other = definition(fn, x);
-    if (x.i == q->value.i || (compares_the_same(q, other) && other->compare == q->comparison->compare))
+    if ((q->is_known && x.i == q->value.i) || (compares_the_same(q, other) && other->compare == q->comparison->compare))
         return outcome(holds);
     return compares_the_same(q, other) && other->compare == ct_opposite_comparison(q->comparison) ? outcome(!holds) : UNKNOWN;
 }
