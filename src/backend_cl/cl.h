@@ -6,7 +6,7 @@
 #ifndef CT_CL_CL_H
 #define CT_CL_CL_H
 /* Parts: backend.c, device.c, device_info.c, device_loss.c, instance.c, kernel.c, memory.c, program_cache.c, result.c, signals.c,
- * timestamp.c, waiter.c. */
+ * thread_stacks.c, timestamp.c, waiter.c. */
 
 #include "core/device/absence.h"
 #include "core/device/backend.h"
@@ -60,6 +60,12 @@ bool ct_cl_device_examine(const struct ct_cl_api *api, cl_platform_id platform, 
 struct ct_cl_signals;
 struct ct_cl_signals *ct_cl_signals_save(void);            /* NULL if out of memory */
 void ct_cl_signals_restore(struct ct_cl_signals *signals); /* frees it; takes NULL */
+
+/* Threads that are started between these two have large stacks (thread_stacks.c). */
+size_t ct_cl_stacks_enlarge(void);
+void ct_cl_stacks_restore(size_t before);
+/* Bytes of private memory that all work-items of a group may have together, where it is on the stack of one of these threads. */
+uint64_t ct_cl_stacks_room(void);
 
 /* Converts OpenCL's error codes to CUDA's; nothing else does. Logs failures with the name of the call. */
 CUresult ct_cl_result(cl_int result, const char *call);

@@ -40,11 +40,12 @@ static const struct driver_facts {
     const char *extensions;
     uint8_t native, exact[6], keeps_subnormals32, flushes, near_exp2, llvm_functions;
     const char *thread_library;
-    bool shared_threads;
+    bool shared_threads, has_stacks;
 } drivers[] = {
 #define DRIVER(platform, kind, extensions, native, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, flush, exp2, llvm, threads,   \
-               shared)                                                                                                                     \
-    {platform, kind, extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, flush, exp2, llvm, threads, shared},
+               shared, stacks)                                                                                                             \
+    {platform, kind,    extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, flush, exp2,                       \
+     llvm,     threads, shared,     stacks},
 #include "drivers.def"
 };
 
@@ -421,6 +422,7 @@ bool ct_cl_device_examine(const struct ct_cl_api *api, cl_platform_id platform, 
     driver = find_driver(&subject, out_info->kind);
     out_info->thread_library = driver->thread_library;
     out_info->shared_threads = driver->shared_threads;
+    out_info->block_local_bytes = driver->has_stacks ? ct_cl_stacks_room() : 0;
     out_info->thread_routine = ct_cl_device_needs_waiters(out_info) ? ct_cl_waiter_main : NULL;
     fill_target(&subject, driver, out_info, &out_info->target);
     return true;

@@ -135,6 +135,8 @@ static void explain_absence(struct ct_cl_instance *instance)
 
 static void start_loader(void)
 {
+    const size_t stacks = ct_cl_stacks_enlarge();
+
     if (load_api(&state.api)) {
         state.instance.api = &state.api;
         find_devices(&state.instance);
@@ -142,6 +144,7 @@ static void start_loader(void)
         if (!state.instance.n_devices)
             explain_absence(&state.instance);
     }
+    ct_cl_stacks_restore(stacks);
 }
 
 static void start(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alloca, stacksave and stackrestore (PTX ISA, "Stack Manipulation Instructions"): each thread keeps a list of blocks of different sizes on its
- * stack, calls a function that has a stack, too, and takes memory back. What is too large ends the kernel with an error. */
+ * stack, calls a function that has a stack, too, and takes memory back. What is too large ends the kernel with an error. Usage:
+ * stack_test [arrays]; with `arrays`: large arrays in local memory instead. Validation layers take 20 s for these. */
 #include "../api/api_test.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -120,12 +121,57 @@ static void test_overflow(void **state)
     }
 }
 
-int main(void)
+/* Each thread fills an array of its own; then it reads the word whose number is its own. */
+static void test_large_arrays(void **state)
+{
+    enum { LARGE_THREADS = 1024 };
+    static const unsigned sizes[] = {4096, 64 << 10, 256 << 10};
+    static uint32_t found[LARGE_THREADS];
+    CUdeviceptr out;
+    void *params[] = {&out};
+
+    (void)state;
+    ok(cuMemAlloc(&out, sizeof found));
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        char text[2048];
+        CUfunction kernel;
+        CUmodule module;
+        CUresult result;
+
+        snprintf(
+            text, sizeof text,
+            ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry fills(.param .u64 out)\n{\n"
+            "    .local .align 4 .b8 words[%u];\n    .reg .pred %%p;\n    .reg .b32 %%r<4>;\n    .reg .b64 %%d<5>;\n"
+            "    ld.param.u64 %%d1, [out];\n    mov.u32 %%r1, %%tid.x;\n    mul.wide.u32 %%d2, %%r1, 4;\n    add.u64 %%d1, %%d1, %%d2;\n"
+            "    mov.u64 %%d3, words;\n    add.u64 %%d4, %%d3, %%d2;\n    mov.u32 %%r2, 0;\n"
+            "fill:\n    mad.lo.u32 %%r3, %%r1, 3, %%r2;\n    st.local.u32 [%%d3], %%r3;\n    add.u64 %%d3, %%d3, 4;\n    add.u32 %%r2, "
+            "%%r2, 1;\n"
+            "    setp.lt.u32 %%p, %%r2, %u;\n    @%%p bra fill;\n    ld.local.u32 %%r3, [%%d4];\n    st.global.u32 [%%d1], %%r3;\n    "
+            "ret;\n}\n",
+            sizes[i], sizes[i] / 4);
+        ok(cuModuleLoadData(&module, text));
+        ok(cuModuleGetFunction(&kernel, module, "fills"));
+        result = cuLaunchKernel(kernel, 1, 1, 1, LARGE_THREADS, 1, 1, 0, NULL, params, NULL);
+        if (result != CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES || sizes[i] <= 64 << 10) { /* what a device has for a block may be less */
+            ok(result);
+            ok(cuMemcpyDtoH(found, out, sizeof found));
+            for (uint32_t t = 0; t < LARGE_THREADS; t++)
+                assert_int_equal(found[t], t * 4);
+        }
+        ok(cuModuleUnload(module));
+    }
+    ok(cuMemFree(out));
+}
+
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_overflow),
     };
+    const struct CMUnitTest arrays[] = {cmocka_unit_test(test_large_arrays)};
 
+    if (argc == 2 && !strcmp(argv[1], "arrays"))
+        return cmocka_run_group_tests(arrays, with_context, without_context);
     return cmocka_run_group_tests(tests, with_context, without_context);
 }

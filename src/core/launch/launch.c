@@ -264,6 +264,18 @@ static CUresult check_room(const struct ct_function *function, const struct ct_l
     return CUDA_SUCCESS;
 }
 
+/* Where a block's local memory is on the stack of one thread, more than the stack has would end the process. */
+static CUresult check_local(const struct ct_function *function, const struct ct_launch_shape *shape)
+{
+    const uint64_t limit = function->module->context->device->info.block_local_bytes;
+    const uint64_t bytes = (uint64_t)function->info.local_bytes * block_threads_of(shape);
+
+    if (limit && bytes > limit)
+        return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "kernel %s: a block has %llu bytes of local memory; at most %llu",
+                       function->decl->name, (unsigned long long)bytes, (unsigned long long)limit);
+    return CUDA_SUCCESS;
+}
+
 static bool needs_any_grid(const struct ct_function *function, const struct ct_launch_shape *shape)
 {
     return (function->info.whole_warps && block_threads_of(shape) % 32) ||
@@ -316,6 +328,8 @@ static CUresult prepare(struct ct_function *function, struct ct_launch_shape *sh
     if (r != CUDA_SUCCESS)
         return r;
     if (needs_any_grid(*out, shape) && (r = ct_function_any_grid(*out, out)) != CUDA_SUCCESS)
+        return r;
+    if ((r = check_local(*out, shape)) != CUDA_SUCCESS)
         return r;
     return ct_launch_needs_slots(*out, shape) ? ct_function_in_memory(*out, out) : CUDA_SUCCESS;
 }
