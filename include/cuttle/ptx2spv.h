@@ -53,6 +53,8 @@ enum ptx2spv_shared_form {
     PTX2SPV_SHARED_IN_MEMORY, /* device memory, if the kernel has shared memory */
 };
 
+#define PTX2SPV_STACK_BYTES 2048u
+
 struct ptx2spv_options {
     ptx2spv_diagnostic_fn on_diagnostic; /* may be NULL */
     ptx2spv_dump_fn on_dump;             /* may be NULL */
@@ -61,6 +63,8 @@ struct ptx2spv_options {
     bool cooperative; /* for ptx2spv_kernel_compile: compile for cooperative launches, see struct ptx2spv_grid; ignored elsewhere */
     bool clusters;    /* with cooperative: compile for clusters of several blocks; their shared memory is in device memory */
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
+    uint32_t
+        stack_bytes; /* for ptx2spv_kernel_compile: what a thread has for activations of recursive functions, besides one of each; 0: PTX2SPV_STACK_BYTES */
     bool any_grid;       /* for ptx2spv_kernel_compile: kernel_info.limits_grid, limits_objects and whole_warps will be 0 */
     bool probe_matrices; /* for ptx2spv_kernel_compile: the kernel does what struct ptx2spv_matrix_probe says, whatever its text is */
     bool check;          /* for ptx2spv_kernel_compile: check the kernel's accesses to memory, see struct ptx2spv_check */
@@ -295,6 +299,7 @@ enum ptx2spv_fault_code {
     PTX2SPV_FAULT_TRAP = 1,
     PTX2SPV_FAULT_ASSERT = 2,
     PTX2SPV_FAULT_UNSUPPORTED = 3, /* an instruction that the compiler does not support; a warning named it */
+    PTX2SPV_FAULT_STACK = 4,       /* a thread's stack has no room for one more call or alloca */
 };
 #define PTX2SPV_FAULT_CODE_MASK 0xffu
 /* A hash of a kernel's name, with the low 8 bits 0. */
@@ -787,6 +792,7 @@ struct ptx2spv_kernel_info {
     uint32_t static_shared_bytes;
     uint32_t dynamic_shared_offset; /* offset of the dynamic part: the static size rounded up to its alignment */
     uint32_t local_bytes;           /* .local memory of a thread */
+    uint32_t stack_bytes;           /* options.stack_bytes if it calls recursive functions; 0: it does not */
     uint32_t registers;             /* maximum number of 32-bit words that are live at once in a thread: an estimate of its registers */
     /* Additional work-group memory for exchanges between the threads of a block: a fixed part, and a part for each thread. It counts
      * towards the device's limit; PTX2SPV_SPEC_SHARED_WORDS does not include it. */

@@ -324,6 +324,10 @@ static void limits_of_a_context(void **state)
         ok(cuCtxGetLimit(&value, settable[i]));
         assert_true(value >= 16 << 10);
     }
+    ok(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1001));
+    ok(cuCtxGetLimit(&value, CU_LIMIT_STACK_SIZE));
+    assert_int_equal(value, 1008); /* a multiple of 16 */
+    gives(CUDA_ERROR_INVALID_VALUE, cuCtxSetLimit(CU_LIMIT_STACK_SIZE, (512 << 10) + 1));
     ok(cuCtxSetLimit(CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 64));
     gives(CUDA_ERROR_INVALID_VALUE, cuCtxGetLimit(&value, (CUlimit)1000));
     if (on_cuttle()) { /* dynamic parallelism: NVIDIA's devices support it */

@@ -2,16 +2,7 @@
 /* Calls through addresses and pointers kept in memory. Usage: calls_test [file.ptx]
  * With a file: the kernels of calls.cu, as a compiler emitted them, compared with the same in C. Without: all uses of addresses, in PTX
  * written by hand. */
-#include "../api/api_test.h"
-
-#include <stdbool.h>
-
-enum { N = 256 }; /* number of words of `in` and `out`, and of threads of the one block */
-
-struct data {
-    uint32_t in[N], out[N];
-    uint32_t n;
-};
+#include "one_block.h"
 
 static const char *ptx_file;
 
@@ -106,61 +97,10 @@ static void expect_mixed_table(struct data *d)
     }
 }
 
-static const struct row {
-    const char *kernel;
-    void (*expect)(struct data *data);
-} rows[] = {
+static const struct row rows[] = {
     {"shapes", expect_shapes},         {"tables", expect_tables},           {"meeting", expect_meeting},
     {"local_ring", expect_local_ring}, {"shared_list", expect_shared_list}, {"mixed_table", expect_mixed_table},
 };
-
-/* ---- execution ---- */
-
-static void fill(struct data *data, uint32_t n)
-{
-    uint32_t word = 12345 + n;
-
-    *data = (struct data){.n = n};
-    for (uint32_t t = 0; t < N; t++)
-        data->in[t] = (word = word * 1664525u + 1013904223u) >> 4;
-}
-
-/* Launches a kernel once with the parameters (out, in, n); returns the result of waiting for it. */
-static CUresult launch(CUmodule module, const char *name, struct data *data, uint32_t *found)
-{
-    CUdeviceptr in, out;
-    CUfunction kernel;
-    CUresult result;
-
-    if (cuModuleGetFunction(&kernel, module, name) != CUDA_SUCCESS)
-        fail_msg("%s does not compile", name);
-    assert_int_equal(cuMemAlloc(&in, sizeof data->in), CUDA_SUCCESS);
-    assert_int_equal(cuMemAlloc(&out, sizeof data->out), CUDA_SUCCESS);
-    assert_int_equal(cuMemcpyHtoD(in, data->in, sizeof data->in), CUDA_SUCCESS);
-    assert_int_equal(cuMemsetD32(out, 0, N), CUDA_SUCCESS);
-    if (cuLaunchKernel(kernel, 1, 1, 1, N, 1, 1, 0, NULL, (void *[]){&out, &in, &data->n}, NULL) != CUDA_SUCCESS)
-        fail_msg("%s cannot be launched", name);
-    result = cuCtxSynchronize();
-    if (result == CUDA_SUCCESS) {
-        assert_int_equal(cuMemcpyDtoH(found, out, sizeof data->out), CUDA_SUCCESS);
-        assert_int_equal(cuMemFree(in), CUDA_SUCCESS);
-        assert_int_equal(cuMemFree(out), CUDA_SUCCESS);
-    }
-    return result;
-}
-
-static void check_row(CUmodule module, const struct row *row, uint32_t n)
-{
-    struct data data;
-    uint32_t found[N];
-
-    fill(&data, n);
-    row->expect(&data);
-    assert_int_equal(launch(module, row->kernel, &data, found), CUDA_SUCCESS);
-    for (uint32_t t = 0; t < N; t++)
-        if (found[t] != data.out[t])
-            fail_msg("%s, n = %u, thread %u: 0x%x instead of 0x%x", row->kernel, n, t, found[t], data.out[t]);
-}
 
 static void test_compiled(void **state)
 {
@@ -210,7 +150,7 @@ static void test_compiled(void **state)
 static const struct address {
     const char *name, *module;
     uint32_t chosen;
-    int function; /* 0 adds, 1 subtracts, 2 multiplies; -1: a trap */
+    int function; /* 0 adds, 1 subtracts, 2 multiplies; -1: a trap; -2: calls without an end */
 } addresses[] = {
     {"first of a table", MODULE(FROM_TABLE CALL("f", "P")), 0, 0},
     {"second of a table", MODULE(FROM_TABLE CALL("f", "P")), 1, 1},
@@ -225,7 +165,7 @@ static const struct address {
     {"a function and one more", MODULE("mov.u64 f,plus; add.u64 f,f,77;\n" CALL("f", "P")), 0, -1},
     {"a function of another kind", MODULE("mov.u64 f,other;\n" CALL("f", "P")), 0, -1},
     {"a function that could call itself", MODULE("mov.u64 f,again;\n" CALL("f", "P")), 5, 0},
-    {"a function that calls itself", MODULE("mov.u64 f,again;\n" CALL("f", "P")), 6, -1},
+    {"a function that calls itself", MODULE("mov.u64 f,again;\n" CALL("f", "P")), 6, -2},
 };
 
 static void check_address(const struct address *row)
@@ -238,7 +178,7 @@ static void check_address(const struct address *row)
     if (cuModuleLoadData(&module, row->module) != CUDA_SUCCESS)
         fail_msg("%s: the module is refused", row->name);
     result = launch(module, "k", &data, found);
-    if (result != (row->function < 0 ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS))
+    if (result != (row->function == -2 ? CUDA_ERROR_ILLEGAL_ADDRESS : row->function < 0 ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS))
         fail_msg("%s: the launch ends with error %d", row->name, (int)result);
     for (uint32_t t = 0; row->function >= 0 && t < N; t++)
         if (found[t] != binary((unsigned)row->function, row->chosen, t))

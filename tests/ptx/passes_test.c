@@ -624,10 +624,6 @@ static void test_errors(void **state)
         const char *name, *text, *wanted;
         enum ptx2spv_status status;
     } rows[] = {
-        {"direct recursion", HEAD ".func f()\n{\ncall f;\nret;\n}\n" ENTRY "call f;\nret;\n}\n", "f -> f", PTX2SPV_UNSUPPORTED},
-        {"recursion through another",
-         HEAD ".func g();\n.func f()\n{\ncall g;\nret;\n}\n.func g()\n{\ncall f;\nret;\n}\n" ENTRY "call g;\nret;\n}\n", "g -> f -> g",
-         PTX2SPV_UNSUPPORTED},
         {"extern function", HEAD ".extern .func missing();\n" ENTRY "call missing;\nret;\n}\n", "missing", PTX2SPV_UNDEFINED},
         {"too much shared memory", HEAD ".shared .align 4 .b8 s[49156];\n" ENTRY REGS "st.shared.u32 [s], 1;\nret;\n}\n", "49156 bytes",
          PTX2SPV_TARGET_LACKS},
@@ -646,23 +642,51 @@ static void test_errors(void **state)
     }
 }
 
-/* A recursive call through an address that is never executed is not an error, but there is a warning. */
-static void test_recursion_by_address(void **state)
+/* Functions that may call each other have one instance for all of these calls, also if it is only by address that they may; others have one for
+ * each call. */
+static void test_instances_of_recursive_functions(void **state)
 {
-    static const char text[] =
-        HEAD ".func (.param .b32 result) f(.param .b32 x)\n{\n" REGS "ld.param.u32 %r1, [x];\nmov.u64 %rd2, f;\n" CALL_BY_ADDRESS(
-            "") "st.param.b32 [result], %r2;\n"
-                "ret;\n}\n" ENTRY REGS ARGUMENTS "mov.u64 %rd2, f;\n" CALL_BY_ADDRESS("") "st.global.u32 [%rd1], %r2;\nret;\n}\n";
+#define FUNCTION(name, body) ".func (.param .b32 result) " name "(.param .b32 x)\n{\n" REGS "ld.param.u32 %r1, [x];\n" body "ret;\n}\n"
+#define DECLARE(name) ".func (.param .b32 result) " name "(.param .b32 x);\n"
+#define CALLS(name) "setp.ne.u32 %p1, %r1, 0;\n@%p1 call (%r2), " name ", (%r1);\n"
+#define MARK "popc.b32 %r3, %r1;\nst.param.b32 [result], %r3;\n" /* there are as many of these as instances */
+    static const struct {
+        const char *name, *functions, *calls;
+        unsigned n_instances;
+    } rows[] = {
+        {"none", FUNCTION("f", MARK), CALLS("f") CALLS("f"), 2},
+        {"itself", DECLARE("f") FUNCTION("f", MARK CALLS("f") CALLS("f")), CALLS("f"), 1},
+        {"from two places", DECLARE("f") FUNCTION("f", MARK CALLS("f")), CALLS("f") CALLS("f"), 2},
+        {"each other", DECLARE("g") FUNCTION("f", MARK CALLS("g") CALLS("g")) FUNCTION("g", MARK CALLS("f")), CALLS("f"), 2},
+        {"one in a cycle calls one that is not", DECLARE("f") FUNCTION("h", MARK) FUNCTION("f", MARK CALLS("h") CALLS("h") CALLS("f")),
+         CALLS("f"), 3},
+        {"by address", DECLARE("f") FUNCTION("f", "mov.u64 %rd2, f;\n" MARK CALL_BY_ADDRESS("")), "mov.u64 %rd2, f;\n" CALL_BY_ADDRESS(""),
+         1},
+    };
     const struct ptx2spv_target target = full_target();
-    struct run run;
 
     (void)state;
-    compile(text, "inline", &target, &run);
-    assert_int_equal(run.status, PTX2SPV_OK);
-    assert_non_null(strstr(run.messages, "recursion is not supported: f -> f, by address"));
-    assert_non_null(run.dump);
-    assert_null(strstr(run.dump, "call"));
-    free(run.dump);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[4096];
+        unsigned n = 0;
+        struct run run;
+
+        snprintf(text, sizeof text, "%s%s%s%s%s", HEAD, rows[i].functions, ENTRY REGS ARGUMENTS, rows[i].calls,
+                 "st.global.u32 [%rd1], %r2;\nret;\n}\n");
+        compile(text, "inline", &target, &run);
+        if (run.status != PTX2SPV_OK || *run.messages)
+            fail_msg("%s: %s: %s", rows[i].name, ptx2spv_status_string(run.status), run.messages);
+        assert_null(strstr(run.dump, " call"));
+        for (const char *at = run.dump; (at = strstr(at, "popc")) != NULL; at++)
+            n++;
+        if (n != rows[i].n_instances)
+            fail_msg("%s: %u instances\n%s", rows[i].name, n, run.dump);
+        free(run.dump);
+    }
+#undef FUNCTION
+#undef DECLARE
+#undef CALLS
+#undef MARK
 }
 
 static void test_target_without_float64(void **state)
@@ -700,6 +724,31 @@ static void test_calls_that_double(void **state)
     compile(text, NULL, &target, &run);
     assert_int_equal(run.status, PTX2SPV_UNSUPPORTED);
     assert_non_null(strstr(run.messages, "more than can be inlined"));
+}
+
+/* f calls itself 4,096 times at most, counting the kernel's call. */
+static void test_many_recursive_calls(void **state)
+{
+    enum { MOST = 4096, MOST_OF_LINE = 16 };
+    const struct ptx2spv_target target = full_target();
+    char *text = malloc(MOST * MOST_OF_LINE + 1024);
+
+    (void)state;
+    assert_non_null(text);
+    for (int calls = MOST - 1; calls <= MOST; calls++) {
+        struct run run;
+        int used = sprintf(text, "%s",
+                           HEAD ".func f()\n{\n.reg .pred %p;\n.reg .b32 %r;\nmov.u32 %r, %tid.x;\nsetp.eq.u32 %p, %r, 0;\n@%p ret;\n");
+
+        for (int i = 0; i < calls; i++)
+            used += sprintf(text + used, "call f;\n");
+        sprintf(text + used, "%s", "ret;\n}\n" ENTRY "call f;\nret;\n}\n");
+        compile(text, "inline", &target, &run);
+        assert_int_equal(run.status, calls < MOST ? PTX2SPV_OK : PTX2SPV_UNSUPPORTED);
+        assert_int_equal(strstr(run.messages, "more than 4096 calls of the recursive function f") != NULL, calls == MOST);
+        free(run.dump);
+    }
+    free(text);
 }
 
 /* Functions that a call by address may reach and that are too large together are not inlined: the call traps, and a warning says why. */
@@ -802,7 +851,8 @@ int main(void)
         cmocka_unit_test(test_rematerialize),
         cmocka_unit_test(test_uses_subgroups),
         cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_recursion_by_address),
+        cmocka_unit_test(test_instances_of_recursive_functions),
+        cmocka_unit_test(test_many_recursive_calls),
         cmocka_unit_test(test_large_calls_by_address),
         cmocka_unit_test(test_target_without_float64),
         cmocka_unit_test(test_calls_that_double),

@@ -35,6 +35,8 @@ static void free_function(struct ct_object *object)
         ct_object_release(&function->in_memory->object);
     if (function->any_grid)
         ct_object_release(&function->any_grid->object);
+    if (function->deeper)
+        ct_object_release(&function->deeper->object);
     ct_object_release(&function->module->object);
     free(function->setup);
     free(function);
@@ -181,6 +183,7 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
     options.clusters = function->is_clustered;
     options.shared_form = shared_form(function);
     options.any_grid = function->is_any_grid;
+    options.stack_bytes = function->stack_bytes;
     options.check = ct_function_is_checked(function);
     options.check_races = options.check && ct_config()->check_races;
     options.check_blocks = options.check && ct_config()->check_blocks;
@@ -222,6 +225,8 @@ static CUresult compile(struct ct_function *function)
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the device cannot access host memory, which kernels need to report traps");
     ct_probe_ensure(context->device, context->backend_device);
     target = context->device->info.target;
+    if (!function->stack_bytes)
+        function->stack_bytes = ct_context_stack_bytes(function->module->context);
     if ((r = translate(function, &target, &kernel)) != CUDA_SUCCESS)
         return r;
     if (kernel.info.uses_timer && (r = ct_timer_ensure(function->module->context)) != CUDA_SUCCESS) {
@@ -285,8 +290,8 @@ CUresult ct_function_compile(struct ct_function *function)
     return r;
 }
 
-/* A function that is the same kernel in another form, in one of the function's members. */
-static CUresult compile_form(struct ct_function *function, struct ct_function **place, struct ct_function **out)
+/* A function that is the same kernel in another form, in one of the function's members. stack_bytes: 0: as the function has. */
+static CUresult compile_form(struct ct_function *function, struct ct_function **place, uint32_t stack_bytes, struct ct_function **out)
 {
     struct ct_function *form;
     CUresult r;
@@ -298,6 +303,7 @@ static CUresult compile_form(struct ct_function *function, struct ct_function **
         form->is_cooperative = function->is_cooperative || form->is_clustered || place == &function->cooperative;
         form->is_in_memory = place == &function->in_memory;
         form->is_any_grid = function->is_any_grid || place == &function->any_grid;
+        form->stack_bytes = stack_bytes ? stack_bytes : function->stack_bytes;
         *place = form;
     }
     ct_mutex_unlock(&function->module->lock);
@@ -311,20 +317,29 @@ static CUresult compile_form(struct ct_function *function, struct ct_function **
 
 CUresult ct_function_cooperative(struct ct_function *function, struct ct_function **out)
 {
-    return compile_form(function, &function->cooperative, out);
+    return compile_form(function, &function->cooperative, 0, out);
 }
 
 CUresult ct_function_clustered(struct ct_function *function, struct ct_function **out)
 {
-    return compile_form(function, &function->clustered, out);
+    return compile_form(function, &function->clustered, 0, out);
 }
 
 CUresult ct_function_in_memory(struct ct_function *function, struct ct_function **out)
 {
-    return compile_form(function, &function->in_memory, out);
+    return compile_form(function, &function->in_memory, 0, out);
 }
 
 CUresult ct_function_any_grid(struct ct_function *function, struct ct_function **out)
 {
-    return compile_form(function, &function->any_grid, out);
+    return compile_form(function, &function->any_grid, 0, out);
+}
+
+CUresult ct_function_deeper(struct ct_function *function, uint32_t stack_bytes, struct ct_function **out)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (*out = function; r == CUDA_SUCCESS && (*out)->info.stack_bytes < stack_bytes;)
+        r = compile_form(*out, &(*out)->deeper, stack_bytes, out);
+    return r;
 }

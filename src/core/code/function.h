@@ -35,11 +35,13 @@ struct ct_function {
     bool is_cooperative;             /* compiled for cooperative launches: it is another function's `cooperative` */
     bool is_in_memory;               /* its shared memory is in device memory: it is another function's `in_memory` */
     bool is_any_grid;                /* compiled for grids, blocks and objects of any size: it is another function's `any_grid` */
+    uint32_t stack_bytes;            /* options.stack_bytes; 0: not compiled yet */
     bool is_clustered;               /* compiled for clusters of several blocks: it is another function's `clustered` */
     struct ct_function *cooperative; /* the same kernel for those; without a handle; NULL until needed; guarded by module->lock */
     struct ct_function *in_memory;   /* likewise, with its shared memory in device memory; a cooperative function may have one, too */
     struct ct_function *clustered;   /* likewise, for launches with clusters of several blocks */
     struct ct_function *any_grid;    /* likewise, for launches that info.limits_grid, limits_objects or whole_warps excludes */
+    struct ct_function *deeper;      /* likewise, with a larger stack; it may have a deeper one in turn */
     struct ct_check_sites *_Atomic check_sites; /* core/check/sites.c, which owns them; NULL until a launch that is checked */
     struct ct_launch_setup *setup; /* of the launch functions of CUDA 2 (launch_setup.c); NULL until used; guarded by module->lock */
 };
@@ -64,6 +66,8 @@ CUresult ct_function_clustered(struct ct_function *function, struct ct_function 
 CUresult ct_function_in_memory(struct ct_function *function, struct ct_function **out);
 /* Likewise without info.limits_grid, limits_objects and whole_warps. Of the result there may be a form in memory. */
 CUresult ct_function_any_grid(struct ct_function *function, struct ct_function **out);
+/* Likewise with a stack of this size at least, for kernels that have info.stack_bytes. */
+CUresult ct_function_deeper(struct ct_function *function, uint32_t stack_bytes, struct ct_function **out);
 bool ct_function_is_compiled(const struct ct_function *function);
 /* INVALID_VALUE: the attribute does not exist, or cannot be set to the value; NOT_PERMITTED: a cluster size that PTX specifies. May compile the
  * function. */

@@ -24,7 +24,7 @@ bool ct_kernel_cache_key(const struct ct_code *code, unsigned index, const struc
 {
     const struct ct_bytes build = ct_build_id();
     const uint32_t choices[] = {
-        index,          options->cooperative, options->clusters,      options->shared_form,  options->any_grid,
+        index,          options->cooperative, options->clusters,      options->shared_form,  options->any_grid,      options->stack_bytes,
         options->check, options->check_races, options->check_written, options->check_blocks, options->check_launches};
     const struct ct_bytes parts[] = {build, {&code->hash, sizeof code->hash}, {choices, sizeof choices}, {target, sizeof *target}};
 

@@ -79,8 +79,23 @@ static CUresult fault_of(const struct ct_context *context)
         return CUDA_ERROR_ASSERT;
     case PTX2SPV_FAULT_UNSUPPORTED:
         return CUDA_ERROR_ILLEGAL_INSTRUCTION;
+    case PTX2SPV_FAULT_STACK:
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
     }
     return CUDA_ERROR_LAUNCH_FAILED; /* the word was overwritten */
+}
+
+uint32_t ct_context_stack_bytes(struct ct_context *context)
+{
+    uint32_t bytes = PTX2SPV_STACK_BYTES;
+    size_t limit;
+
+    ct_mutex_lock(&context->lock);
+    limit = context->limits[CU_LIMIT_STACK_SIZE];
+    ct_mutex_unlock(&context->lock);
+    while (bytes < CT_STACK_BYTES_MAX && bytes / 2 < limit)
+        bytes *= 2;
+    return bytes;
 }
 
 CUresult ct_context_error(const struct ct_context *context)
@@ -102,6 +117,7 @@ static void log_failure(struct ct_context *context, CUresult error)
         snprintf(line, sizeof line, "kernel %s failed with error %d%s", name, (int)error,
                  error == CUDA_ERROR_LAUNCH_FAILED         ? " (a trap)"
                  : error == CUDA_ERROR_ILLEGAL_INSTRUCTION ? " (an instruction that is not supported: see the warning from its compilation)"
+                 : error == CUDA_ERROR_ILLEGAL_ADDRESS     ? " (a thread's stack is full: see CU_LIMIT_STACK_SIZE)"
                                                            : "");
     else {
         ct_running_describe(context->device, name, sizeof name);

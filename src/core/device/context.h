@@ -128,6 +128,12 @@ CUresult ct_context_enter(struct ct_context *context);
 CUresult ct_context_use(struct ct_context *context);
 /* The active context of a handle, with one use. INVALID_CONTEXT, CONTEXT_IS_DESTROYED. */
 CUresult ct_context_lookup(CUcontext handle, struct ct_context **out);
+/* The largest CU_LIMIT_STACK_SIZE: as much local memory as a thread may have (CUDA C++ Programming Guide, "Technical Specifications per Compute
+ * Capability"). */
+#define CT_STACK_BYTES_MAX (512u << 10)
+/* What a thread has for activations of recursive functions: twice CU_LIMIT_STACK_SIZE, since Cuttle may store more registers than NVIDIA's
+ * driver; a power of two, since kernels are compiled for it. */
+uint32_t ct_context_stack_bytes(struct ct_context *context);
 /* The error that calls in the context return because of an earlier one; CUDA_SUCCESS: none. */
 CUresult ct_context_error(const struct ct_context *context);
 /* Turns a device error or a fault word into the context's sticky error and returns it; returns `result` if there is no such error. */

@@ -329,6 +329,8 @@ static CUresult prepare(struct ct_function *function, struct ct_launch_shape *sh
         return r;
     if (needs_any_grid(*out, shape) && (r = ct_function_any_grid(*out, out)) != CUDA_SUCCESS)
         return r;
+    if ((*out)->info.stack_bytes && (r = ct_function_deeper(*out, ct_context_stack_bytes(function->module->context), out)) != CUDA_SUCCESS)
+        return r;
     if ((r = check_local(*out, shape)) != CUDA_SUCCESS)
         return r;
     return ct_launch_needs_slots(*out, shape) ? ct_function_in_memory(*out, out) : CUDA_SUCCESS;

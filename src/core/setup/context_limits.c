@@ -18,6 +18,8 @@ static const enum limit_use limit_uses[CU_LIMIT_MAX] = {
     [CU_LIMIT_SHMEM_SIZE] = LIMIT_FIXED,      [CU_LIMIT_CIG_ENABLED] = LIMIT_FIXED,
 };
 
+enum { STACK_UNIT_BYTES = 16 }; /* as under NVIDIA's driver (580) */
+
 static CUresult check_limit(CUlimit limit)
 {
     if ((unsigned)limit >= CU_LIMIT_MAX)
@@ -36,6 +38,10 @@ CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t 
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "limit %d can be set only in a compute-in-graphics context", (int)limit);
     if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the L2 fetch granularity must be at most 128 bytes, not %zu", value);
+    if (limit == CU_LIMIT_STACK_SIZE && value > CT_STACK_BYTES_MAX)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a thread's stack has at most %u bytes, not %zu", CT_STACK_BYTES_MAX, value);
+    if (limit == CU_LIMIT_STACK_SIZE)
+        value = (value + STACK_UNIT_BYTES - 1) / STACK_UNIT_BYTES * STACK_UNIT_BYTES;
     if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && (r = ct_print_resize(context, &value)) != CUDA_SUCCESS)
         return r;
     if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && (r = ct_heap_resize(context, &value)) != CUDA_SUCCESS)

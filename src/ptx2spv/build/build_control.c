@@ -252,9 +252,7 @@ static void call_system(struct ct_build *b, struct ptx_function *callee, const s
 /* call (results), register, (arguments), prototype-or-targets. */
 static void call_address(struct ct_build *b, const struct call_lists *lists)
 {
-    const struct ptx_operand *last = b->insn->n_operands > 3 ? &b->insn->operands[3] : NULL;
-    struct ptx_targets *targets = last ? last->targets : NULL;
-    struct ptx_function *signature = targets && targets->functions && targets->n ? targets->functions[0] : last ? last->function : NULL;
+    struct ptx_function *signature = ptx_call_signature(b->insn);
     struct ct_insn *call;
 
     if (!signature) {
@@ -265,23 +263,19 @@ static void call_address(struct ct_build *b, const struct call_lists *lists)
         return;
     call = build_call(b, signature, lists, new_locals(b, signature), ct_copy(&b->at, ct_build_source(b, 1, PTX_U64)));
     if (call)
-        call->targets = targets;
+        call->targets = ptx_call_targets(b->insn);
 }
 
 void ct_build_call(struct ct_build *b)
 {
-    const struct ptx_operand *target = b->insn->n_operands > 1 ? &b->insn->operands[1] : NULL;
-    struct ptx_function *callee;
+    struct ptx_function *callee = ptx_called_function(b->insn);
     struct call_lists lists;
 
     lists.results = list_of(b->insn, 0, &lists.n_results);
     lists.arguments = list_of(b->insn, 2, &lists.n_arguments);
-    if (!target || target->kind != PTX_OPND_FUNC || !target->function) {
+    if (!callee)
         call_address(b, &lists);
-        return;
-    }
-    callee = target->function;
-    if (!callee->has_body && strcmp(callee->name, PTX_ASSERTION_FAILED) == 0)
+    else if (!callee->has_body && strcmp(callee->name, PTX_ASSERTION_FAILED) == 0)
         build_fault(b, PTX2SPV_FAULT_ASSERT);
     else if (callee->is_system)
         call_system(b, callee, &lists);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* build: alloca, stacksave, stackrestore (PTX ISA, "Stack Manipulation Instructions"). A function that uses them has an area in its frame, in
- * which the stack grows down from the end. A thread that needs more ends with a trap: NVIDIA's driver reports a bad address then. */
+ * which the stack grows down from the end. A thread that needs more fails as one does whose calls are too deep. */
 #include "build.h"
 
 enum { STACK_BYTES = 4096, DEFAULT_ALIGN = 8, MAX_ALIGN = 1024 };
@@ -37,13 +37,13 @@ static bool read_align(struct ct_build *b, uint64_t *align)
 }
 
 /* Ends the thread if the condition holds. */
-static void trap_if(struct ct_build *b, ct_value condition)
+static void fail_if(struct ct_build *b, ct_value condition)
 {
     struct ct_block *overflow = ct_build_block(b), *after = ct_build_block(b);
 
     ct_build_branch(b, condition, overflow, after);
     ct_build_enter(b, overflow);
-    ct_emit_fault(&b->at, PTX2SPV_FAULT_TRAP);
+    ct_emit_fault(&b->at, PTX2SPV_FAULT_STACK);
     ct_build_terminate(b, CT_OP_EXIT);
     ct_build_jump(b, after); /* ends the dead block after the exit */
     ct_build_enter(b, after);
@@ -60,9 +60,9 @@ void ct_build_alloca(struct ct_build *b)
     if (!read_align(b, &align))
         return;
     size = ct_build_source(b, 1, type);
-    trap_if(b, ct_icmp(at, PTX_U64, PTX_GT, ct_resize(at, size, type, CT_W_64), ct_zext64(at, room)));
+    fail_if(b, ct_icmp(at, PTX_U64, PTX_GT, ct_resize(at, size, type, CT_W_64), ct_zext64(at, room)));
     end = ct_and_imm(at, ct_sub(at, b->stack.pointer, ct_low32(at, size)), ~(uint32_t)(align - 1));
-    trap_if(b, ct_icmp(at, PTX_U32, PTX_LT, end, bottom));
+    fail_if(b, ct_icmp(at, PTX_U32, PTX_LT, end, bottom));
     ct_assign(at, b->stack.pointer, end);
     ct_build_result(b, ct_copy(at, end), PTX_U32);
 }

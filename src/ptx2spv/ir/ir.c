@@ -188,6 +188,17 @@ uint32_t ct_local_root(struct ct_fn *fn, uint32_t object)
     return root;
 }
 
+void ct_fn_join_locals(struct ct_fn *fn)
+{
+    for (uint32_t i = 0; i < fn->locals.n; i++) {
+        const struct ct_local *local = &fn->locals.v[i];
+        struct ct_local *root = &fn->locals.v[ct_local_root(fn, i + 1) - 1];
+
+        root->size_bytes = local->size_bytes > root->size_bytes ? local->size_bytes : root->size_bytes;
+        root->align = local->align > root->align ? local->align : root->align;
+    }
+}
+
 struct ct_insn *ct_emit_insn(struct ct_cursor *at, enum ct_op op, enum ptx_type type, uint32_t n_results, uint32_t n_operands)
 {
     struct ct_insn *insn = ct_insn_create(at->fn, op, type, n_results, n_operands);

@@ -208,6 +208,7 @@ struct ct_node {
     struct ct_block *header; /* LOOP: its header, for dumps */
 };
 
+#define CT_FRAME_BYTES_MAX (16u << 20)
 /* A .local or function-scope .param variable of one inlined instance of a function. */
 struct ct_local {
     const struct ptx_variable *variable; /* for dumps */
@@ -216,6 +217,7 @@ struct ct_local {
     uint32_t offset;  /* in the frame, from layout on */
     uint32_t same_as; /* index + 1 of the object whose storage this one shares (a formal parameter and its argument, after inline); 0:
                            it has its own */
+    uint32_t owner;   /* index + 1 in fn->recursive: each activation of that function has an object of its own; 0: there is one */
     bool promoted;    /* held in registers: needs no storage */
 };
 
@@ -223,6 +225,18 @@ struct ct_local {
 struct ct_shared_object {
     struct ptx_variable *variable;
     uint32_t offset; /* from layout on */
+};
+
+/* A function of a cycle of calls, and a call of one: see recursion.c. */
+struct ct_recursive_function {
+    struct ct_block *entry, *leave; /* where all its calls lead; where all its returns lead: a switch to the ends of the calls */
+    uint32_t cycle;                 /* the same for functions of a cycle that was entered in the same place */
+    ct_value caller;                /* 32 bits: the number of the call among the successors of `leave` */
+};
+struct ct_recursive_call {
+    uint32_t callee;              /* index in fn->recursive */
+    bool is_inner;                /* of a function of the same cycle, whose registers have to be as they were when it goes on */
+    struct ct_block *begin, *end; /* copies the arguments and jumps to the callee's entry; copies the results and goes on */
 };
 
 /* A lowered sequence that a kernel calls: see lower_subroutine.c. */
@@ -251,6 +265,8 @@ struct ct_fn {
     CT_VEC(struct ct_local) locals;
     CT_VEC(struct ct_shared_object) shared;
     CT_VEC(struct ct_refusal) refusals;
+    CT_VEC(struct ct_recursive_function) recursive;
+    CT_VEC(struct ct_recursive_call) recursive_calls;
     CT_VEC(struct ct_subroutine) subroutines; /* those that SUBROUTINE instructions call */
     struct ct_fn *kernel;                     /* of a subroutine: the kernel that has it; NULL in a kernel */
     bool expands_software64;                  /* a subroutine of software64, in which no other one is called for an operation on f64 */
@@ -261,6 +277,7 @@ struct ct_fn {
     uint32_t local_program_bytes; /* of its beginning: what the program has there */
     uint32_t local_written;       /* set by local_shadow.c: where the frame has bytes for those that are written; 0: it has none */
     uint32_t local_align;
+    uint32_t stack_bytes; /* set by recursion.c: what activations of recursive functions have of the frame; 0: there are none */
     uint32_t exchange_words, exchange_thread_words; /* the exchange area: its fixed part, and its part for each thread of the block; 0
                                                        none */
     uint32_t matrix_words;                          /* of a lane in a buffer of the matrix area (matrix_area.c) */
@@ -320,6 +337,8 @@ void ct_block_set_succs(struct ct_fn *fn, struct ct_block *block, uint32_t n, st
 bool ct_insn_is_pure(const struct ct_insn *insn); /* the operation's flag CT_OPF_PURE, or a PARAM load */
 /* The object (index + 1) whose storage the local object `object` (index + 1) shares, usually itself. */
 uint32_t ct_local_root(struct ct_fn *fn, uint32_t object);
+/* Storage that several objects share takes the greatest size and alignment of them. */
+void ct_fn_join_locals(struct ct_fn *fn);
 
 /* The insertion point of new instructions: the end of a block, or before an instruction. The functions that emit return the result. */
 struct ct_cursor {

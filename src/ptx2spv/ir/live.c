@@ -2,24 +2,24 @@
 /* Live-in registers of a block, for IR in register form. For each register with an upward-exposed use (read in some block before that block
  * writes it), its live range is followed from these uses back to its definitions. No sets of registers are kept, so the memory is in
  * proportion to the kernel. */
-#include "ptx2spv/sync/sync.h"
+#include "live.h"
 
 struct block_list {
     struct block_list *next;
     struct ct_block *block;
 };
 
-struct search {
-    struct ct_fn *fn;
+struct ct_liveness {
     struct ct_arena *scratch;
     struct block_list **defs, **exposed; /* indexed by value: blocks that write it; blocks that read it before they write it */
     CT_VEC(ct_value) values;             /* those with an upward-exposed use */
-    uint32_t *writes, *live;             /* indexed by block id: the last register that the block writes, that is live-in there */
+    uint32_t *writes, *live; /* indexed by block id: the last walk in which the block writes the register, in which it is live-in */
+    uint32_t walk;           /* the number of the current one */
     struct ct_block **work;
 };
 
 /* Blocks are visited one after the other, so a block that is in the list already is its first item. */
-static void add_block(struct search *s, struct block_list **list, struct ct_block *block)
+static void add_block(struct ct_liveness *s, struct block_list **list, struct ct_block *block)
 {
     struct block_list *item;
 
@@ -30,7 +30,7 @@ static void add_block(struct search *s, struct block_list **list, struct ct_bloc
     *list = item;
 }
 
-static void list_accesses(struct search *s, struct ct_block *block)
+static void list_accesses(struct ct_liveness *s, struct ct_block *block)
 {
     for (const struct ct_insn *insn = block->first; insn; insn = insn->next) {
         for (uint32_t i = 0; i < insn->n_operands; i++) {
@@ -48,48 +48,56 @@ static void list_accesses(struct search *s, struct ct_block *block)
     }
 }
 
-static bool is_live_in(struct search *s, ct_value value, const struct ct_block *block)
+static bool is_live_in(struct ct_liveness *s, ct_value value, const struct ct_block *block)
 {
+    const uint32_t walk = ++s->walk;
     uint32_t n = 0;
 
     for (const struct block_list *item = s->defs[value.i]; item; item = item->next)
-        s->writes[item->block->id] = value.i;
+        s->writes[item->block->id] = walk;
     for (const struct block_list *item = s->exposed[value.i]; item; item = item->next) {
-        s->live[item->block->id] = value.i;
+        s->live[item->block->id] = walk;
         s->work[n++] = item->block;
     }
-    while (n && s->live[block->id] != value.i) {
+    while (n && s->live[block->id] != walk) {
         const struct ct_block *at = s->work[--n];
 
         for (uint32_t p = 0; p < at->preds.n; p++) {
             struct ct_block *pred = at->preds.v[p];
 
-            if (s->writes[pred->id] == value.i || s->live[pred->id] == value.i)
+            if (s->writes[pred->id] == walk || s->live[pred->id] == walk)
                 continue;
-            s->live[pred->id] = value.i;
+            s->live[pred->id] = walk;
             s->work[n++] = pred;
         }
     }
-    return s->live[block->id] == value.i;
+    return s->live[block->id] == walk;
 }
 
-ct_value *ct_find_live(struct ct_fn *fn, const struct ct_block *block, uint32_t *out_count)
+struct ct_liveness *ct_liveness_create(struct ct_fn *fn)
 {
-    struct search s = {.fn = fn, .scratch = &fn->compilation->scratch};
-    ct_value *live;
+    struct ct_arena *scratch = &fn->compilation->scratch;
+    struct ct_liveness *s = CT_ARENA_NEW(scratch, struct ct_liveness);
 
+    s->scratch = scratch;
     ct_fn_compute_preds(fn);
-    s.defs = CT_ARENA_ARRAY(s.scratch, struct block_list *, fn->values.n);
-    s.exposed = CT_ARENA_ARRAY(s.scratch, struct block_list *, fn->values.n);
-    s.writes = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->blocks.n);
-    s.live = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->blocks.n);
-    s.work = CT_ARENA_ARRAY(s.scratch, struct ct_block *, fn->blocks.n);
+    s->defs = CT_ARENA_ARRAY(scratch, struct block_list *, fn->values.n);
+    s->exposed = CT_ARENA_ARRAY(scratch, struct block_list *, fn->values.n);
+    s->writes = CT_ARENA_ARRAY(scratch, uint32_t, fn->blocks.n);
+    s->live = CT_ARENA_ARRAY(scratch, uint32_t, fn->blocks.n);
+    s->work = CT_ARENA_ARRAY(scratch, struct ct_block *, fn->blocks.n);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
-        list_accesses(&s, fn->blocks.v[b]);
-    live = CT_ARENA_ARRAY(s.scratch, ct_value, s.values.n + 1);
+        list_accesses(s, fn->blocks.v[b]);
+    return s;
+}
+
+ct_value *ct_live_in(struct ct_liveness *s, const struct ct_block *block, uint32_t *out_count)
+{
+    ct_value *live = CT_ARENA_ARRAY(s->scratch, ct_value, s->values.n + 1);
+
     *out_count = 0;
-    for (uint32_t i = 0; i < s.values.n; i++)
-        if (is_live_in(&s, s.values.v[i], block))
-            live[(*out_count)++] = s.values.v[i];
+    for (uint32_t i = 0; i < s->values.n; i++)
+        if (is_live_in(s, s->values.v[i], block))
+            live[(*out_count)++] = s->values.v[i];
     return live;
 }

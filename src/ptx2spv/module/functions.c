@@ -58,6 +58,27 @@ void ptx_number_functions(struct ptx_module *module)
     }
 }
 
+struct ptx_function *ptx_called_function(const struct ptx_instruction *insn)
+{
+    const bool is_direct = insn->opcode == PTX_OP_CALL && insn->n_operands > 1 && insn->operands[1].kind == PTX_OPND_FUNC;
+
+    return is_direct ? insn->operands[1].function : NULL;
+}
+
+struct ptx_targets *ptx_call_targets(const struct ptx_instruction *insn)
+{
+    return insn->opcode == PTX_OP_CALL && insn->n_operands > 3 ? insn->operands[3].targets : NULL;
+}
+
+struct ptx_function *ptx_call_signature(const struct ptx_instruction *insn)
+{
+    const struct ptx_targets *targets = ptx_call_targets(insn);
+
+    if (targets && targets->functions && targets->n)
+        return targets->functions[0];
+    return insn->opcode == PTX_OP_CALL && insn->n_operands > 3 ? insn->operands[3].function : NULL;
+}
+
 /* Size in bytes of a parameter; old-style parameters are registers. */
 static uint64_t formal_bytes(const struct ptx_variable *formal)
 {

@@ -30,6 +30,11 @@ enum ptx2spv_status ct_module_lay_out(struct ptx2spv_module *module);
 
 /* Sets the address_number of each function whose address the module takes. */
 void ptx_number_functions(struct ptx_module *module);
+/* The function that a call names; NULL for calls by address, and for other instructions. */
+struct ptx_function *ptx_called_function(const struct ptx_instruction *insn);
+/* Of a call by address: the functions that it lists, or NULL; and a function or a prototype with its parameters and results, or NULL. */
+struct ptx_targets *ptx_call_targets(const struct ptx_instruction *insn);
+struct ptx_function *ptx_call_signature(const struct ptx_instruction *insn);
 /* Whether parameters and results have the same sizes; the ISA requires no more for two declarations to match. */
 bool ptx_same_signature(const struct ptx_function *a, const struct ptx_function *b);
 /* Whether it is a function that every CUDA device provides without a definition in the program. */

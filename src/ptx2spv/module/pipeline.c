@@ -200,6 +200,7 @@ static void fill_info(const struct ct_fn *fn, struct ptx2spv_kernel_info *info)
         .static_shared_bytes = fn->shared_bytes,
         .dynamic_shared_offset = fn->dynamic_shared_offset,
         .local_bytes = fn->local_bytes,
+        .stack_bytes = fn->stack_bytes,
         .registers = fn->registers,
         .exchange_bytes = 4 * fn->exchange_words,
         .exchange_thread_bytes = 4 * fn->exchange_thread_words,

@@ -2,13 +2,12 @@
 /* Registers in the thread's frame: the pass ssa keeps those there whose phis would take too much memory.
  *
  *     x = add(x, y)      =>      t = load [frame + place of x]; u = add(t, y); store [frame + place of x], u
- *
- * Predicates and 16-bit registers are stored as 32 bits, since the frame consists of words. */
+ */
 #include "demote.h"
 
 #include "ptx2spv/ir/builder.h"
 
-enum { FRAME_BYTES_MAX = 16 << 20, PLACE_BYTES = 8 };
+enum { PLACE_BYTES = 8 };
 
 struct demotion {
     struct ct_fn *fn;
@@ -16,34 +15,14 @@ struct demotion {
     uint32_t n_values;
 };
 
-static struct ct_insn *access_frame(struct ct_cursor *at, enum ct_op op, uint32_t place, enum ct_width width)
-{
-    const ct_value address = ct_const32(at, place - 1);
-    struct ct_insn *insn = ct_emit_insn(at, op, ct_bits_type(width), op == CT_OP_LOAD, op == CT_OP_LOAD ? 1 : 2);
-
-    insn->space = CT_SPACE_LOCAL;
-    insn->align_log2 = width == CT_W_64 ? 3 : 2;
-    insn->operands[0] = address;
-    return insn;
-}
-
 static ct_value load_register(struct ct_cursor *at, uint32_t place, enum ct_width width)
 {
-    const enum ct_width stored = width == CT_W_64 ? CT_W_64 : CT_W_32;
-    const ct_value loaded = ct_value_create(at->fn, stored);
-
-    access_frame(at, CT_OP_LOAD, place, stored)->results[0] = loaded;
-    if (width == CT_W_PRED)
-        return ct_icmp_imm(at, PTX_B32, PTX_NE, loaded, 0);
-    return ct_resize(at, loaded, PTX_U32, width);
+    return ct_load_register(at, ct_const32(at, place - 1), 0, width);
 }
 
 static void store_register(struct ct_cursor *at, uint32_t place, ct_value value)
 {
-    const enum ct_width width = ct_width_at(at, value), stored = width == CT_W_64 ? CT_W_64 : CT_W_32;
-
-    value = width == CT_W_PRED ? ct_select(at, value, ct_const32(at, 1), ct_const32(at, 0)) : ct_resize(at, value, PTX_U16, stored);
-    access_frame(at, CT_OP_STORE, place, stored)->operands[1] = value;
+    ct_store_register(at, ct_const32(at, place - 1), 0, value);
 }
 
 static uint32_t place_of(const struct demotion *d, ct_value value)
@@ -78,9 +57,9 @@ static bool find_places(struct demotion *d, const bool *is_demoted)
         if (!is_demoted[v])
             continue;
         d->places[v] = (uint32_t)bytes + 1;
-        if ((bytes += PLACE_BYTES) > FRAME_BYTES_MAX)
+        if ((bytes += PLACE_BYTES) > CT_FRAME_BYTES_MAX)
             return ct_error(d->fn->compilation, d->fn->source->where, PTX2SPV_TARGET_LACKS,
-                            "%s: its registers need more than %d bytes of local memory a thread", d->fn->name, FRAME_BYTES_MAX);
+                            "%s: its registers need more than %u bytes of local memory a thread", d->fn->name, CT_FRAME_BYTES_MAX);
     }
     d->fn->local_bytes = (uint32_t)bytes;
     d->fn->local_align = d->fn->local_align > PLACE_BYTES ? d->fn->local_align : PLACE_BYTES;

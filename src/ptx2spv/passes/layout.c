@@ -8,7 +8,6 @@
 
 #include <inttypes.h>
 
-#define MAX_FRAME_BYTES (16u << 20)
 #define MAX_SEGMENT_BYTES (16u << 20)
 #define DYNAMIC_ALIGN 16u
 
@@ -97,7 +96,6 @@ static bool place_shared(struct ct_fn *fn)
 
 /* ---- the frame ---- */
 
-/* Storage that several objects share takes the greatest size and alignment of them. */
 static bool *find_used_locals(struct ct_fn *fn)
 {
     bool *used = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->locals.n);
@@ -106,13 +104,7 @@ static bool *find_used_locals(struct ct_fn *fn)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
             if (insn->local)
                 used[ct_local_root(fn, insn->local) - 1] = true;
-    for (uint32_t i = 0; i < fn->locals.n; i++) {
-        const struct ct_local *local = &fn->locals.v[i];
-        struct ct_local *root = &fn->locals.v[ct_local_root(fn, i + 1) - 1];
-
-        root->size_bytes = local->size_bytes > root->size_bytes ? local->size_bytes : root->size_bytes;
-        root->align = local->align > root->align ? local->align : root->align;
-    }
+    ct_fn_join_locals(fn);
     return used;
 }
 
@@ -128,9 +120,9 @@ static bool place_locals(struct ct_fn *fn)
             continue;
         bytes = round_up(bytes, local->align);
         local->offset = (uint32_t)bytes;
-        if (local->size_bytes > MAX_FRAME_BYTES || (bytes += local->size_bytes) > MAX_FRAME_BYTES)
+        if (local->size_bytes > CT_FRAME_BYTES_MAX || (bytes += local->size_bytes) > CT_FRAME_BYTES_MAX)
             return ct_error(fn->compilation, local->variable ? local->variable->where : fn->source->where, PTX2SPV_TARGET_LACKS,
-                            "%s: more than %u bytes of local memory a thread", fn->name, MAX_FRAME_BYTES);
+                            "%s: more than %u bytes of local memory a thread", fn->name, CT_FRAME_BYTES_MAX);
         if (local->align > fn->local_align)
             fn->local_align = local->align;
     }

@@ -12,6 +12,8 @@
  * registers that are live-in at the loop's head. */
 #include "sync.h"
 
+#include "ptx2spv/ir/live.h"
+
 #include <stddef.h>
 
 enum { BLOCK_ENDED = 0, BLOCK_WAITS = 1, HEADER_WORDS = 1 };
@@ -110,7 +112,7 @@ static void find_saved_registers(struct area *area, const struct ct_block *head)
     struct ct_arena *scratch = &fn->compilation->scratch;
     bool *before = CT_ARENA_ARRAY(scratch, bool, fn->blocks.n), *changes = CT_ARENA_ARRAY(scratch, bool, fn->values.n);
     uint32_t n;
-    const ct_value *live = ct_find_live(fn, head, &n);
+    const ct_value *live = ct_live_in(ct_liveness_create(fn), head, &n);
 
     mark_before(fn->blocks.v[0], head, before);
     for (uint32_t b = 0; b < fn->blocks.n; b++)

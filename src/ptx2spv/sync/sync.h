@@ -24,7 +24,7 @@
  * other threads may be counting. A lane clears its own bit of a ballot after all threads have read the ballot. */
 #ifndef PTX2SPV_SYNC_H
 #define PTX2SPV_SYNC_H
-/* Parts: cluster.c, coalesce.c, divergence.c, exchange.c, grid.c, lockstep.c, matrix_area.c, predicate.c, resume.c, spin.c, ir/live.c. */
+/* Parts: cluster.c, coalesce.c, divergence.c, exchange.c, grid.c, lockstep.c, matrix_area.c, predicate.c, resume.c, spin.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -154,10 +154,6 @@ ct_value ct_mask_of(const struct ct_insn *insn);
 void ct_find_full_masks(const struct ct_fn *fn, bool *full);
 
 enum { CT_FIRST_INDEPENDENT_SM = 70 }; /* independent thread scheduling: before, the lanes of a warp run in step */
-
-/* ---- live.c ---- */
-/* Registers that are live-in of the block, in scratch memory. */
-ct_value *ct_find_live(struct ct_fn *fn, const struct ct_block *block, uint32_t *out_count);
 
 /* ---- grid.c: kernels of cooperative launches ---- */
 struct ct_grid_blocks { /* the loop of a kernel, and empty blocks that grid.c fills */

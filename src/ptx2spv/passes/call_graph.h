@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which functions a kernel may call, and which of those may come to call themselves again. */
+#ifndef PTX2SPV_CALL_GRAPH_H
+#define PTX2SPV_CALL_GRAPH_H
+
+#include "ptx2spv/ir/ir.h"
+
+/* PTX instructions of all functions that one call by address may reach; a call with more traps. Without a limit NCCL's first kernel took
+ * 50 s to be refused. */
+#define CT_DISPATCHED_MAX 500000u
+
+/* The functions that a call by address may reach, indexed by address number, from `first` on; NULL where a function does not fit. */
+struct ct_candidates {
+    struct ptx_function **functions;
+    uint32_t first, n;
+    uint64_t instructions; /* of all together, without what they call */
+};
+
+struct ct_call_graph;
+/* The graph of all functions that the kernel may reach, in scratch memory. */
+struct ct_call_graph *ct_call_graph_create(struct ct_fn *fn);
+/* Those of calls by address with the parameters and results of `signature`; of the functions in `targets` only, unless that is NULL. */
+const struct ct_candidates *ct_call_graph_candidates(struct ct_call_graph *graph, const struct ptx_function *signature,
+                                                     const struct ptx_targets *targets);
+/* 0: the function never calls itself, directly or through others. Functions that may call each other in a cycle have the same number. */
+uint32_t ct_call_graph_cycle(struct ct_call_graph *graph, const struct ptx_function *function);
+
+#endif
