@@ -49,9 +49,10 @@ static const struct driver_facts {
     enum ct_address_rule rule;
     uint64_t granule;
     uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps, inlines, offsets, dedicates, few_registers;
+    uint32_t stack;
 } drivers[] = {
 #define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, refresh, unroll,    \
-               warps, inlines, offsets, dedicates, few_registers)                                                                          \
+               warps, inlines, offsets, dedicates, few_registers, stack)                                                                   \
     {id,                                                                                                                                   \
      CT_VK_EXT_##mark,                                                                                                                     \
      rule,                                                                                                                                 \
@@ -67,7 +68,8 @@ static const struct driver_facts {
      inlines,                                                                                                                              \
      offsets,                                                                                                                              \
      dedicates,                                                                                                                            \
-     few_registers},
+     few_registers,                                                                                                                        \
+     stack},
 #include "backend_vk/drivers/drivers.def"
 };
 
@@ -511,6 +513,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out_info->workarounds = ct_workarounds_of(out_info->driver_id, properties.v12.driverInfo);
     out_info->import_failures_are_sticky = (out_info->workarounds & CT_WORKAROUND(STICKY_IMPORT_FAILURES)) != 0;
     out_info->copies_by_kernel = driver->kernel;
+    out_info->stack_bytes = driver->stack;
     out->needs_host_store_refresh = driver->refresh || ct_config()->host_store_refresh;
     out->raw_aliases = (out_info->workarounds & CT_WORKAROUND(COMPRESSED_SPARSE)) != 0;
     out->dedicates = driver->dedicates || out->raw_aliases;

@@ -165,10 +165,16 @@ static struct ct_kernel_variant *find_variant_or_null_locked(struct ct_kernel_im
     return NULL;
 }
 
+/* NVIDIA's driver and ANV say VK_ERROR_UNKNOWN of kernels that have too many registers, or too much local memory. */
 __attribute__((noinline)) static CUresult call_compiler(struct ct_backend_device *device, VkPipelineCache cache,
                                                         const VkComputePipelineCreateInfo *info, VkPipeline *out)
 {
-    return ct_vk_result(device->vk.vkCreateComputePipelines(device->handle, cache, 1, info, NULL, out), "vkCreateComputePipelines");
+    const VkResult r = device->vk.vkCreateComputePipelines(device->handle, cache, 1, info, NULL, out);
+
+    if (r == VK_ERROR_UNKNOWN)
+        return ct_fail(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+                       "vkCreateComputePipelines: VK_ERROR_UNKNOWN: the kernel may need more registers or local memory than a thread has");
+    return ct_vk_result(r, "vkCreateComputePipelines");
 }
 
 static CUresult compile(struct ct_kernel_image *kernel, const struct ct_vk_constants *constants, const VkComputePipelineCreateInfo *info,

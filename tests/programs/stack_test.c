@@ -152,7 +152,7 @@ static void test_large_arrays(void **state)
         ok(cuModuleLoadData(&module, text));
         ok(cuModuleGetFunction(&kernel, module, "fills"));
         result = cuLaunchKernel(kernel, 1, 1, 1, LARGE_THREADS, 1, 1, 0, NULL, params, NULL);
-        if (result != CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES || sizes[i] <= 64 << 10) { /* what a device has for a block may be less */
+        if (result != CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES || i == 0) { /* what a device's driver compiles may be less */
             ok(result);
             ok(cuMemcpyDtoH(found, out, sizeof found));
             for (uint32_t t = 0; t < LARGE_THREADS; t++)

@@ -110,6 +110,7 @@ struct ct_device_info {
      * application may use this library, too, so only its faults in code that belongs to no file are faults of kernels. */
     const char *thread_library;
     bool shared_threads;
+    uint32_t stack_bytes;            /* a thread may have this much for activations of recursive functions; 0: any number */
     uint64_t block_local_bytes;      /* local memory that all threads of a block may have together; 0: any */
     void *(*thread_routine)(void *); /* of threads of the backend that execute kernels, too; NULL: there are none */
     bool unproven_warps;             /* warps are native if a probe of the device succeeds (probe_warps.c), else collective */

@@ -87,13 +87,14 @@ static CUresult fault_of(const struct ct_context *context)
 
 uint32_t ct_context_stack_bytes(struct ct_context *context)
 {
+    const uint32_t most = context->device->info.stack_bytes ? context->device->info.stack_bytes : CT_STACK_BYTES_MAX;
     uint32_t bytes = PTX2SPV_STACK_BYTES;
     size_t limit;
 
     ct_mutex_lock(&context->lock);
     limit = context->limits[CU_LIMIT_STACK_SIZE];
     ct_mutex_unlock(&context->lock);
-    while (bytes < CT_STACK_BYTES_MAX && bytes / 2 < limit)
+    while (bytes < most && bytes / 2 < limit)
         bytes *= 2;
     return bytes;
 }

@@ -18,14 +18,21 @@ static const enum limit_use limit_uses[CU_LIMIT_MAX] = {
     [CU_LIMIT_SHMEM_SIZE] = LIMIT_FIXED,      [CU_LIMIT_CIG_ENABLED] = LIMIT_FIXED,
 };
 
-enum { STACK_UNIT_BYTES = 16 }; /* as under NVIDIA's driver (580) */
-
 static CUresult check_limit(CUlimit limit)
 {
     if ((unsigned)limit >= CU_LIMIT_MAX)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "there is no limit %d", (int)limit);
     return limit_uses[limit] == LIMIT_UNSUPPORTED ? ct_fail(CUDA_ERROR_UNSUPPORTED_LIMIT, "limit %d is not supported", (int)limit)
                                                   : CUDA_SUCCESS;
+}
+
+/* cuCtxSetLimit rounds the size of the stack, as NVIDIA's driver does (580), and limits it to what the device's driver compiles. */
+static size_t possible_stack(const struct ct_context *context, size_t bytes)
+{
+    enum { UNIT_BYTES = 16 };
+    const size_t rounded = (bytes + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES, most = context->device->info.stack_bytes;
+
+    return most && rounded > most ? most : rounded;
 }
 
 CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value)
@@ -41,7 +48,7 @@ CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t 
     if (limit == CU_LIMIT_STACK_SIZE && value > CT_STACK_BYTES_MAX)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a thread's stack has at most %u bytes, not %zu", CT_STACK_BYTES_MAX, value);
     if (limit == CU_LIMIT_STACK_SIZE)
-        value = (value + STACK_UNIT_BYTES - 1) / STACK_UNIT_BYTES * STACK_UNIT_BYTES;
+        value = possible_stack(context, value);
     if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && (r = ct_print_resize(context, &value)) != CUDA_SUCCESS)
         return r;
     if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && (r = ct_heap_resize(context, &value)) != CUDA_SUCCESS)
