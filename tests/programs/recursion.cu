@@ -205,6 +205,75 @@ extern "C" __global__ void expressions(word *out, const word *in, word n)
     out[t] = nodes[0]->value(n + 1) + nodes[1 + t % 6]->value(t);
 }
 
+struct Found {
+    word distance, number;
+};
+
+struct Thing {
+    __device__ virtual bool nearest(const word &x, word most, Found &found) const = 0;
+};
+
+struct Point : Thing {
+    word at, number;
+    __device__ bool nearest(const word &x, word most, Found &found) const override
+    {
+        const word distance = x > at ? x - at : at - x;
+
+        if (distance >= most)
+            return false;
+        found.distance = distance;
+        found.number = number;
+        return true;
+    }
+};
+
+/* As ray tracers have it: objects of each activation are filled through references by the next one. */
+struct List : Thing {
+    const Thing *things[4];
+    word n;
+    __device__ bool nearest(const word &x, word most, Found &found) const override
+    {
+        bool is_any = false;
+
+        for (word i = 0; i < n; i++) {
+            Found now;
+
+            if (things[i]->nearest(x, most, now)) {
+                is_any = true;
+                most = now.distance;
+                found = now;
+            }
+        }
+        return is_any;
+    }
+};
+
+/* Lists of points and of other lists, n deep. */
+extern "C" __global__ void lists(word *out, const word *in, word n)
+{
+    const word t = threadIdx.x;
+    Point points[8];
+    List all[4];
+    Found found = {0, 77};
+    word sum = 0;
+
+    for (word i = 0; i < 8; i++) {
+        points[i].at = in[(t + i) % 256] & 255;
+        points[i].number = i;
+    }
+    for (word i = 0; i < 4; i++) {
+        all[i].n = 2;
+        all[i].things[0] = &points[2 * i];
+        all[i].things[1] = &points[2 * i + 1];
+        if (i < n)
+            all[i].things[all[i].n++] = &all[i + 1];
+    }
+    for (word x = 0; x < 256; x += 64)
+        if (all[0].nearest(x + (t & 63), 100, found))
+            sum += found.distance * 8 + found.number;
+    out[t] = sum + found.number;
+}
+
 typedef word (*step)(word, word);
 __device__ word up(word v, word left);
 __device__ word down(word v, word left);

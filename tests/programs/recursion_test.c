@@ -156,6 +156,31 @@ static void expect_expressions(struct data *d)
         d->out[t] = value_of(d->in[t], 0, d->n + 1) + value_of(d->in[t], 1 + t % 6, t);
 }
 
+static void expect_lists(struct data *d)
+{
+    for (uint32_t t = 0; t < N; t++) {
+        uint32_t last = 77, sum = 0;
+
+        for (uint32_t x = t & 63; x < 256; x += 64) {
+            uint32_t most = 100, found = UINT32_MAX;
+
+            for (uint32_t i = 0; i < 2 + 2 * d->n; i++) { /* the lists that are reached, in order */
+                const uint32_t at = d->in[(t + i) % N] & 255, distance = x > at ? x - at : at - x;
+
+                if (distance < most) {
+                    most = distance;
+                    found = i;
+                }
+            }
+            if (found == UINT32_MAX)
+                continue;
+            sum += most * 8 + found;
+            last = found;
+        }
+        d->out[t] = sum + last;
+    }
+}
+
 static uint32_t step(uint32_t kind, uint32_t v, uint32_t left)
 {
     if (kind == 0)
@@ -219,7 +244,7 @@ static void expect_depth(struct data *d)
 static const struct row rows[] = {
     {"numbers", expect_numbers}, {"nested", expect_nested},           {"collatz", expect_collatz}, {"sorted", expect_sorted},
     {"chained", expect_chained}, {"widths", expect_widths},           {"tables", expect_tables},   {"barriers", expect_barriers},
-    {"cycles", expect_cycles},   {"expressions", expect_expressions}, {"depth", expect_depth},
+    {"cycles", expect_cycles},   {"expressions", expect_expressions}, {"lists", expect_lists},     {"depth", expect_depth},
 };
 
 static void kernels_give_the_results_of_c(void **state)

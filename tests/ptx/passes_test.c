@@ -642,8 +642,8 @@ static void test_errors(void **state)
     }
 }
 
-/* Functions that may call each other have one instance for all of these calls, also if it is only by address that they may; others have one for
- * each call. */
+/* Functions that may call each other have one instance for all of these calls, and one more for the first call if it is only by address that they
+ * may; others have one for each call. */
 static void test_instances_of_recursive_functions(void **state)
 {
 #define FUNCTION(name, body) ".func (.param .b32 result) " name "(.param .b32 x)\n{\n" REGS "ld.param.u32 %r1, [x];\n" body "ret;\n}\n"
@@ -660,8 +660,12 @@ static void test_instances_of_recursive_functions(void **state)
         {"each other", DECLARE("g") FUNCTION("f", MARK CALLS("g") CALLS("g")) FUNCTION("g", MARK CALLS("f")), CALLS("f"), 2},
         {"one in a cycle calls one that is not", DECLARE("f") FUNCTION("h", MARK) FUNCTION("f", MARK CALLS("h") CALLS("h") CALLS("f")),
          CALLS("f"), 3},
+        {"by address in several places",
+         DECLARE("f") DECLARE("g") FUNCTION("f", "mov.u64 %rd2, f;\nmov.u64 %rd2, g;\n" MARK
+                                                 "{\n" CALL_BY_ADDRESS("") "}\n{\n" CALL_BY_ADDRESS("") "}\n") FUNCTION("g", MARK),
+         "mov.u64 %rd2, f;\n" CALL_BY_ADDRESS(""), 8},
         {"by address", DECLARE("f") FUNCTION("f", "mov.u64 %rd2, f;\n" MARK CALL_BY_ADDRESS("")), "mov.u64 %rd2, f;\n" CALL_BY_ADDRESS(""),
-         1},
+         2},
     };
     const struct ptx2spv_target target = full_target();
 

@@ -45,34 +45,36 @@ static enum ptx_type integer_source(enum ptx_type type)
     return types[ptx_type_is_signed(type)][bits == 8 ? 0 : bits == 16 ? 1 : 2];
 }
 
-static struct ct_insn *access_frame(struct ct_cursor *at, enum ct_op op, enum ct_width width, ct_value address, uint32_t offset_bytes)
+static struct ct_insn *access_frame(struct ct_cursor *at, enum ct_op op, enum ct_width width, ct_value address, uint32_t offset_bytes,
+                                    uint32_t number)
 {
     struct ct_insn *insn = ct_emit_insn(at, op, ct_bits_type(width), op == CT_OP_LOAD, op == CT_OP_LOAD ? 1 : 2);
 
     insn->space = CT_SPACE_LOCAL;
     insn->align_log2 = width == CT_W_64 ? 3 : 2;
     insn->offset = offset_bytes;
+    insn->imm = number;
     insn->operands[0] = address;
     return insn;
 }
 
-ct_value ct_load_register(struct ct_cursor *at, ct_value address, uint32_t offset_bytes, enum ct_width width)
+ct_value ct_load_register(struct ct_cursor *at, ct_value address, uint32_t offset_bytes, enum ct_width width, uint32_t number)
 {
     const enum ct_width stored = width == CT_W_64 ? CT_W_64 : CT_W_32;
     const ct_value loaded = ct_value_create(at->fn, stored);
 
-    access_frame(at, CT_OP_LOAD, stored, address, offset_bytes)->results[0] = loaded;
+    access_frame(at, CT_OP_LOAD, stored, address, offset_bytes, number)->results[0] = loaded;
     if (width == CT_W_PRED)
         return ct_icmp_imm(at, PTX_B32, PTX_NE, loaded, 0);
     return ct_resize(at, loaded, PTX_U32, width);
 }
 
-void ct_store_register(struct ct_cursor *at, ct_value address, uint32_t offset_bytes, ct_value value)
+void ct_store_register(struct ct_cursor *at, ct_value address, uint32_t offset_bytes, ct_value value, uint32_t number)
 {
     const enum ct_width width = ct_width_at(at, value), stored = width == CT_W_64 ? CT_W_64 : CT_W_32;
 
     value = width == CT_W_PRED ? ct_select(at, value, ct_const32(at, 1), ct_const32(at, 0)) : ct_resize(at, value, PTX_U16, stored);
-    access_frame(at, CT_OP_STORE, stored, address, offset_bytes)->operands[1] = value;
+    access_frame(at, CT_OP_STORE, stored, address, offset_bytes, number)->operands[1] = value;
 }
 
 void ct_emit_fence(struct ct_cursor *at, enum ptx_semantics semantics, enum ptx_scope scope)

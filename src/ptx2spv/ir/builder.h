@@ -164,10 +164,10 @@ static inline ct_value ct_copy(struct ct_cursor *at, ct_value a)
 /* Assigns to an existing value: to a register in register form; in SSA form to the result of the instruction that is being replaced. */
 void ct_assign(struct ct_cursor *at, ct_value to, ct_value from);
 
-/* A register's value in the thread's frame, at a 32-bit address plus offset_bytes. Predicates and 16-bit registers take 32 bits there, since the
+/* A register's value in the thread's frame, at a 32-bit address plus offset_bytes; number: insn->imm of the access. Predicates and 16-bit registers take 32 bits there, since the
  * frame consists of words. */
-ct_value ct_load_register(struct ct_cursor *at, ct_value address, uint32_t offset_bytes, enum ct_width width);
-void ct_store_register(struct ct_cursor *at, ct_value address, uint32_t offset_bytes, ct_value value);
+ct_value ct_load_register(struct ct_cursor *at, ct_value address, uint32_t offset_bytes, enum ct_width width, uint32_t number);
+void ct_store_register(struct ct_cursor *at, ct_value address, uint32_t offset_bytes, ct_value value, uint32_t number);
 static inline uint32_t ct_register_bytes(enum ct_width width)
 {
     return width == CT_W_64 ? 8 : 4;

@@ -106,20 +106,21 @@ struct ct_insn {
     uint8_t align_log2;
     uint8_t sreg; /* enum ct_sysval */
     bool ftz, sat, approx, nan, read_only /* ld.global.nc, const: the memory does not change while the kernel runs */;
-    bool aligned;                  /* BARRIER: all threads of a warp that have not ended reach it together */
-    bool guarded;                  /* FFMA of f32 with subnormals by an Fma that flushes them: set by `lower`, handled by `guard` */
-    bool ignores_subnormals;       /* FADD, FSUB and FMUL of f32: it may flush subnormals, since PTX leaves that open or there are none */
-    bool residual;                 /* FFMA of f32 whose single rounding matters: set by residuals.c, for targets that split others */
-    bool split;                    /* FFMA of f32: a product and a sum, which may be contracted: set by `lower`, for the emitter */
-    bool refined;                  /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: set by `lower`, handled by `refine` */
-    bool is_device;                /* LOAD, STORE and ATOM in GLOBAL: the rule for pointers has been applied to the address (offsets.c) */
-    bool is_element;               /* ADD of 64 bits: operand 0 is the address of an array, operand 1 the distance of a thread's element
+    bool aligned;            /* BARRIER: all threads of a warp that have not ended reach it together */
+    bool guarded;            /* FFMA of f32 with subnormals by an Fma that flushes them: set by `lower`, handled by `guard` */
+    bool ignores_subnormals; /* FADD, FSUB and FMUL of f32: it may flush subnormals, since PTX leaves that open or there are none */
+    bool residual;           /* FFMA of f32 whose single rounding matters: set by residuals.c, for targets that split others */
+    bool split;              /* FFMA of f32: a product and a sum, which may be contracted: set by `lower`, for the emitter */
+    bool refined;            /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: set by `lower`, handled by `refine` */
+    bool is_device;          /* LOAD, STORE and ATOM in GLOBAL: the rule for pointers has been applied to the address (offsets.c) */
+    bool is_element;         /* ADD of 64 bits: operand 0 is the address of an array, operand 1 the distance of a thread's element
                                       from it: set by indices.c, for the emitter */
-    bool is_async;                 /* STORE: of cp.async; it may be executed later, before the next ASYNCWAIT */
-    bool is_checked;               /* LOAD, STORE and ATOM: an access of the program, which `check` examines; set with options.check only */
-    uint64_t imm;                  /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape; MATRIX...: number of the matrix */
-    int64_t offset;                /* LOAD, STORE, ATOM */
-    uint32_t local;                /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
+    bool is_async;           /* STORE: of cp.async; it may be executed later, before the next ASYNCWAIT */
+    bool is_checked;         /* LOAD, STORE and ATOM: an access of the program, which `check` examines; set with options.check only */
+    uint64_t imm;            /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape; MATRIX...: number of the matrix; LOAD, STORE in LOCAL:
+                                      unless 0, of a register that recursion.c stores: a load gives what a store of the same number stored */
+    int64_t offset;          /* LOAD, STORE, ATOM */
+    uint32_t local;          /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
     struct ptx_variable *variable; /* SHAREDADDR */
     struct ptx_function *callee;   /* CALL; for an indirect call a prototype, or any function with the same parameters */
     uint32_t *call_locals;         /* CALL: local objects (index + 1) for the callee's n_params inputs, then for its n_results results */
@@ -277,6 +278,7 @@ struct ct_fn {
     uint32_t local_program_bytes; /* of its beginning: what the program has there */
     uint32_t local_written;       /* set by local_shadow.c: where the frame has bytes for those that are written; 0: it has none */
     uint32_t local_align;
+    uint32_t n_saved;     /* set by recursion.c: numbers of registers that it stores */
     uint32_t stack_bytes; /* set by recursion.c: what activations of recursive functions have of the frame; 0: there are none */
     uint32_t exchange_words, exchange_thread_words; /* the exchange area: its fixed part, and its part for each thread of the block; 0
                                                        none */

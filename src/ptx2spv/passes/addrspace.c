@@ -10,8 +10,11 @@
  *     MIXED      anything else, including one half of an address
  * by an optimistic data-flow analysis that starts at UNKNOWN. Kernel parameters are untagged: a tag has no meaning in another kernel. A
  * value that is loaded from memory is untagged unless the kernel stores some value that may carry a tag; in that case loads are MIXED
- * and the analysis is run once more. A kernel that creates no tag at all has only global addresses. */
+ * and the analysis is run once more. A register that recursion.c stores and loads again is as it was. A kernel that creates no tag at all has only
+ * global addresses. */
 #include "ptx2spv/ir/ir.h"
+
+#include <string.h>
 
 enum tag_class { UNKNOWN, UNTAGGED, SHARED, LOCAL, MIXED };
 
@@ -22,6 +25,7 @@ struct flow {
     struct ct_block **order;
     uint32_t n_blocks;
     uint8_t *classes; /* enum tag_class, indexed by value */
+    uint8_t *saved;   /* the same, of registers that recursion.c stores, by their numbers */
     bool tags_in_memory;
 };
 
@@ -163,6 +167,16 @@ static enum tag_class class_of_packed(const struct flow *flow, const struct ct_i
     return class_of(flow, insn->operands[0]) == UNKNOWN ? UNKNOWN : high;
 }
 
+static bool is_of_saved(const struct ct_insn *insn)
+{
+    return (insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE) && insn->imm;
+}
+
+static enum tag_class class_in_memory(const struct flow *flow, const struct ct_insn *insn)
+{
+    return flow->tags_in_memory && insn->space != CT_SPACE_PARAM ? MIXED : UNTAGGED;
+}
+
 static enum tag_class class_of_result(const struct flow *flow, const struct ct_insn *insn, uint32_t result)
 {
     switch (insn->op) {
@@ -197,31 +211,40 @@ static enum tag_class class_of_result(const struct flow *flow, const struct ct_i
     case CT_OP_SHFL: /* the same kind of value from another lane; the predicate is untagged */
         return result ? UNTAGGED : class_of(flow, insn->operands[0]);
     case CT_OP_LOAD:
+        if (is_of_saved(insn))
+            return (enum tag_class)flow->saved[insn->imm];
+        return class_in_memory(flow, insn);
     case CT_OP_ATOM:
-        return flow->tags_in_memory && insn->space != CT_SPACE_PARAM ? MIXED : UNTAGGED;
+        return class_in_memory(flow, insn);
     default: /* no other operation preserves addresses */
         return class_of_other(flow, insn);
     }
+}
+
+/* The class only moves down the lattice, so the analysis terminates. */
+static bool lower(uint8_t *place, enum tag_class class)
+{
+    const uint8_t before = *place;
+
+    *place = (uint8_t)meet((enum tag_class)before, class);
+    return *place != before;
 }
 
 static void run_analysis(struct flow *flow)
 {
     bool changed = true;
 
-    for (uint32_t i = 0; i < flow->fn->values.n; i++)
-        flow->classes[i] = UNKNOWN;
+    memset(flow->classes, UNKNOWN, flow->fn->values.n);
+    memset(flow->saved, UNKNOWN, flow->fn->n_saved + 1);
     while (changed) {
         changed = false;
         for (uint32_t b = 0; b < flow->n_blocks; b++)
-            for (const struct ct_insn *insn = flow->order[b]->first; insn; insn = insn->next)
-                for (uint32_t r = 0; r < insn->n_results; r++) {
-                    uint8_t *place = &flow->classes[insn->results[r].i];
-                    /* The class only moves down the lattice, so the analysis terminates. */
-                    const enum tag_class found = meet((enum tag_class) * place, class_of_result(flow, insn, r));
-
-                    changed |= *place != found;
-                    *place = (uint8_t)found;
-                }
+            for (const struct ct_insn *insn = flow->order[b]->first; insn; insn = insn->next) {
+                for (uint32_t r = 0; r < insn->n_results; r++)
+                    changed |= lower(&flow->classes[insn->results[r].i], class_of_result(flow, insn, r));
+                if (insn->op == CT_OP_STORE && is_of_saved(insn))
+                    changed |= lower(&flow->saved[insn->imm], class_of(flow, insn->operands[1]));
+            }
     }
 }
 
@@ -231,7 +254,7 @@ static bool is_tag_stored(const struct flow *flow)
     for (uint32_t b = 0; b < flow->n_blocks; b++)
         for (const struct ct_insn *insn = flow->order[b]->first; insn; insn = insn->next)
             for (uint32_t i = 1; (insn->op == CT_OP_STORE || insn->op == CT_OP_ATOM) && i < insn->n_operands; i++)
-                if (class_of(flow, insn->operands[i]) > UNTAGGED)
+                if (!is_of_saved(insn) && class_of(flow, insn->operands[i]) > UNTAGGED)
                     return true;
     return false;
 }
@@ -273,6 +296,7 @@ enum ct_pass_result ct_pass_addrspace(struct ct_fn *fn)
     if (tags) {
         flow.order = ct_fn_rpo_blocks(fn, &flow.n_blocks);
         flow.classes = CT_ARENA_ARRAY(&fn->compilation->scratch, uint8_t, fn->values.n);
+        flow.saved = CT_ARENA_ARRAY(&fn->compilation->scratch, uint8_t, fn->n_saved + 1);
         run_analysis(&flow);
         flow.tags_in_memory = is_tag_stored(&flow);
         if (flow.tags_in_memory)

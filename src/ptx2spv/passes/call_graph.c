@@ -19,7 +19,7 @@ struct node {
     uint32_t order, low; /* Tarjan's numbers; order 0: not visited */
     bool is_open;        /* on the stack of nodes whose component is not complete */
     bool calls_itself;
-    uint32_t cycle;
+    struct ct_cycle cycle;
 };
 
 struct ct_call_graph {
@@ -138,14 +138,20 @@ static void visit(struct ct_call_graph *graph, struct node *node)
 static void close_component(struct ct_call_graph *graph, struct node *node)
 {
     const bool is_cycle = node->calls_itself || graph->open.v[graph->open.n - 1] != node;
-    struct node *member;
+    uint32_t first = graph->open.n;
+    bool has_set = false;
 
     graph->n_cycles += is_cycle;
-    do {
-        member = graph->open.v[--graph->open.n];
-        member->is_open = false;
-        member->cycle = is_cycle ? graph->n_cycles : 0;
-    } while (member != node);
+    do
+        has_set |= !graph->open.v[--first]->function;
+    while (graph->open.v[first] != node);
+    for (uint32_t i = first; i < graph->open.n; i++) {
+        graph->open.v[i]->is_open = false;
+        if (is_cycle)
+            graph->open.v[i]->cycle = (struct ct_cycle){graph->n_cycles, has_set};
+        graph->open.v[i]->set.cycle = graph->open.v[i]->cycle.number;
+    }
+    graph->open.n = first;
 }
 
 static void leave(struct ct_call_graph *graph, struct node *node)
@@ -197,7 +203,7 @@ const struct ct_candidates *ct_call_graph_candidates(struct ct_call_graph *graph
     return &set_node(graph, signature, targets)->set;
 }
 
-uint32_t ct_call_graph_cycle(struct ct_call_graph *graph, const struct ptx_function *function)
+struct ct_cycle ct_call_graph_cycle(struct ct_call_graph *graph, const struct ptx_function *function)
 {
     return function_node(graph, function)->cycle;
 }

@@ -14,6 +14,7 @@ struct ct_candidates {
     struct ptx_function **functions;
     uint32_t first, n;
     uint64_t instructions; /* of all together, without what they call */
+    uint32_t cycle;        /* the cycle that such calls belong to; 0: none */
 };
 
 struct ct_call_graph;
@@ -22,7 +23,10 @@ struct ct_call_graph *ct_call_graph_create(struct ct_fn *fn);
 /* Those of calls by address with the parameters and results of `signature`; of the functions in `targets` only, unless that is NULL. */
 const struct ct_candidates *ct_call_graph_candidates(struct ct_call_graph *graph, const struct ptx_function *signature,
                                                      const struct ptx_targets *targets);
-/* 0: the function never calls itself, directly or through others. Functions that may call each other in a cycle have the same number. */
-uint32_t ct_call_graph_cycle(struct ct_call_graph *graph, const struct ptx_function *function);
+struct ct_cycle {
+    uint32_t number; /* the same for functions that may call each other in a cycle; 0: the function never calls itself */
+    bool by_address; /* some of these calls are by address, so perhaps there is never such a call */
+};
+struct ct_cycle ct_call_graph_cycle(struct ct_call_graph *graph, const struct ptx_function *function);
 
 #endif

@@ -17,12 +17,12 @@ struct demotion {
 
 static ct_value load_register(struct ct_cursor *at, uint32_t place, enum ct_width width)
 {
-    return ct_load_register(at, ct_const32(at, place - 1), 0, width);
+    return ct_load_register(at, ct_const32(at, place - 1), 0, width, 0);
 }
 
 static void store_register(struct ct_cursor *at, uint32_t place, ct_value value)
 {
-    ct_store_register(at, ct_const32(at, place - 1), 0, value);
+    ct_store_register(at, ct_const32(at, place - 1), 0, value, 0);
 }
 
 static uint32_t place_of(const struct demotion *d, ct_value value)

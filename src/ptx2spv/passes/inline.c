@@ -18,7 +18,9 @@
  *
  *     B: x; call f(a); y; br C        B: x; a' = a; number = k; br f0        f0: the one instance of f, whose RETs are br f1
  *                                     B': b = b'; y; br C                    f1: switch number, .., B' (the k-th), ..
- */
+ *
+ * If calls of the cycle are by address there is perhaps never a nested call, as with methods that call virtual methods of other objects. So a
+ * call from elsewhere is inlined like any other, and only what that calls begins a group: what is not nested needs no stack. */
 #include "call_graph.h"
 
 #include "copy_objects.h"
@@ -39,7 +41,8 @@ struct group {
 };
 
 struct member {
-    const struct ptx_function *function;
+    const void *what;               /* a struct ptx_function, or a struct ct_candidates: calls of these by address */
+    ct_value address;               /* of the function to call, for candidates */
     uint32_t number;                /* index in fn->recursive */
     uint32_t *locals;               /* objects (index + 1) of its parameters, then of its results */
     CT_VEC(struct ct_block *) ends; /* of its calls, by their number */
@@ -48,6 +51,8 @@ struct member {
 struct instance {
     struct group *group;         /* the innermost one that contains it; NULL: none */
     const struct member *member; /* of that group: the function whose activations have the local objects of the instance */
+    bool is_dispatch;            /* the member's code for a call by address, and not of a function */
+    uint32_t cycle;              /* one with calls by address, of which a function was inlined: this one, or it is called there; 0: none */
 };
 
 struct pending_call {
@@ -99,9 +104,9 @@ static void jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to, s
     ct_cursor_jump(&at, to);
 }
 
-/* An instance of the callee, whose returns lead to `rest`. Its local objects belong to activations of `owner`, unless that is NULL. */
-static bool build_instance(struct inliner *in, const struct ct_insn *call, struct group *group, const struct member *owner,
-                           struct ct_block *rest, struct ct_body *body)
+/* An instance of the callee, whose returns lead to `rest`. */
+static bool build_instance(struct inliner *in, const struct ct_insn *call, struct instance like, struct ct_block *rest,
+                           struct ct_body *body)
 {
     struct ct_fn *fn = in->fn;
     struct instance *instance = CT_ARENA_NEW(in->scratch, struct instance);
@@ -110,10 +115,10 @@ static bool build_instance(struct inliner *in, const struct ct_insn *call, struc
     *body = (struct ct_body){0};
     if (!check_call(in, call) || !ct_build_body(fn, call->callee, body))
         return false;
-    *instance = (struct instance){group, owner};
+    *instance = like;
     find_calls(in, first_block, instance);
     for (uint32_t i = first_local; i < fn->locals.n; i++)
-        fn->locals.v[i].owner = owner ? owner->number + 1 : 0;
+        fn->locals.v[i].owner = like.member ? like.member->number + 1 : 0;
     for (uint32_t i = 0; i < body->returns.n; i++) {
         ct_insn_remove(body->returns.v[i]->last);
         jump(fn, body->returns.v[i], rest, call->where);
@@ -201,6 +206,123 @@ static void trap_large_call(struct inliner *in, const struct pending_call *pendi
     trap_call(in->fn, pending->call);
 }
 
+/* ---- calls in a cycle ---- */
+
+static struct member *find_member(const struct group *group, const void *what)
+{
+    for (uint32_t i = 0; i < group->members.n; i++)
+        if (group->members.v[i]->what == what)
+            return group->members.v[i];
+    return NULL;
+}
+
+static struct member *create_member(struct inliner *in, struct group *group, const void *what)
+{
+    struct ct_fn *fn = in->fn;
+    struct member *member = CT_ARENA_NEW(in->scratch, struct member);
+    struct ct_block *entry = ct_block_create(fn), *leave = ct_block_create(fn);
+
+    member->what = what;
+    member->number = fn->recursive.n;
+    *CT_PUSH(&fn->compilation->arena, &fn->recursive) =
+        (struct ct_recursive_function){entry, leave, group->number, ct_value_create(fn, CT_W_32)};
+    *CT_PUSH(in->scratch, &in->members) = member;
+    *CT_PUSH(in->scratch, &group->members) = member;
+    return member;
+}
+
+static struct member *build_member(struct inliner *in, struct group *group, const struct ct_insn *call)
+{
+    struct member *member = create_member(in, group, call->callee);
+    const struct ct_recursive_function function = in->fn->recursive.v[member->number];
+    struct ct_body body;
+
+    if (!build_instance(in, call, (struct instance){.group = group, .member = member}, function.leave, &body))
+        return NULL;
+    member->locals = body.locals;
+    jump(in->fn, function.entry, body.entry, call->where);
+    return member;
+}
+
+/* One call by address, which all calls of these candidates in the group lead to: otherwise each of them would have code of its own for each
+ * candidate. */
+static struct member *build_dispatch(struct inliner *in, struct group *group, const struct ct_insn *call,
+                                     const struct ct_candidates *candidates)
+{
+    struct ct_fn *fn = in->fn;
+    struct ct_arena *arena = &fn->compilation->arena;
+    const uint32_t n = call->callee->n_params + call->callee->n_results;
+    struct member *member = create_member(in, group, candidates);
+    const struct ct_recursive_function function = fn->recursive.v[member->number];
+    struct instance *instance = CT_ARENA_NEW(in->scratch, struct instance);
+    struct ct_insn *inner = ct_insn_create(fn, CT_OP_CALL, PTX_NONE, 0, 1);
+    struct ct_block *body = ct_block_create(fn);
+
+    member->address = ct_value_create(fn, CT_W_64);
+    member->locals = CT_ARENA_ARRAY(arena, uint32_t, n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct ct_local *local = CT_PUSH(arena, &fn->locals);
+        const struct ct_local *argument = &fn->locals.v[call->call_locals[i] - 1];
+
+        *local = (struct ct_local){.variable = argument->variable, .size_bytes = argument->size_bytes, .align = argument->align};
+        local->owner = member->number + 1;
+        member->locals[i] = fn->locals.n;
+    }
+    *instance = (struct instance){.group = group, .member = member, .is_dispatch = true};
+    *inner = *call;
+    inner->operands = CT_ARENA_NEW(arena, ct_value);
+    inner->operands[0] = member->address;
+    inner->call_locals = member->locals;
+    ct_insn_append(body, inner);
+    jump(fn, body, function.leave, call->where);
+    jump(fn, function.entry, body, call->where);
+    *CT_PUSH(in->scratch, &in->pending) = (struct pending_call){inner, instance};
+    return member;
+}
+
+/* The blocks at both ends of a call, with the copies of parameters and results, which are made when all accesses to them are known. */
+static bool connect_call(struct inliner *in, struct ct_insn *call, struct member *callee, bool is_inner)
+{
+    struct ct_fn *fn = in->fn;
+    const struct ptx_function *signature = call->callee;
+    const struct ct_recursive_function *function = &fn->recursive.v[callee->number];
+    struct ct_block *block = call->block, *rest = ct_block_split(fn, block, call), *begin = ct_block_create(fn), *end = ct_block_create(fn);
+    struct ct_cursor at = {.fn = fn, .block = begin, .where = call->where};
+
+    if (callee->ends.n == MAX_CALLS)
+        return ct_error(fn->compilation, call->where, PTX2SPV_UNSUPPORTED,
+                        "more than %u calls of the recursive function %s are not supported", MAX_CALLS, signature->name);
+    ct_insn_remove(call);
+    jump(fn, block, begin, call->where);
+    if (callee->address.i)
+        ct_assign(&at, callee->address, call->operands[0]);
+    ct_assign(&at, function->caller, ct_const32(&at, callee->ends.n));
+    jump(fn, begin, function->entry, call->where);
+    jump(fn, end, rest, call->where);
+    *CT_PUSH(in->scratch, &callee->ends) = end;
+    *CT_PUSH(&fn->compilation->arena, &fn->recursive_calls) = (struct ct_recursive_call){callee->number, is_inner, begin, end};
+    for (uint32_t i = 0; i < signature->n_params + signature->n_results; i++) {
+        const bool is_result = i >= signature->n_params;
+        const uint32_t ours = call->call_locals[i], theirs = callee->locals ? callee->locals[i] : 0;
+
+        if (!ours || !theirs)
+            continue;
+        *CT_PUSH(in->scratch, &in->copies) =
+            is_result ? (struct object_copy){theirs, ours, end->first} : (struct object_copy){ours, theirs, begin->first};
+    }
+    return true;
+}
+
+static bool call_by_address_in_cycle(struct inliner *in, const struct pending_call *pending, const struct ct_candidates *candidates)
+{
+    struct group *group = pending->caller->group;
+    struct member *callee = find_member(group, candidates);
+
+    if (!callee)
+        callee = build_dispatch(in, group, pending->call, candidates);
+    return connect_call(in, pending->call, callee, true);
+}
+
 /* A switch that cannot be emitted is refused before memory is spent on the bodies of its functions. */
 static bool dispatch_call(struct inliner *in, const struct pending_call *pending)
 {
@@ -212,65 +334,11 @@ static bool dispatch_call(struct inliner *in, const struct pending_call *pending
                         candidates->n, CT_SWITCH_TARGETS_MAX - 1);
     if (candidates->instructions > CT_DISPATCHED_MAX)
         trap_large_call(in, pending, candidates);
+    else if (pending->caller->group && pending->caller->group->cycle == candidates->cycle && !pending->caller->is_dispatch)
+        return call_by_address_in_cycle(in, pending, candidates);
     else
         dispatch_to(in, pending, candidates);
     return true;
-}
-
-/* ---- calls in a cycle ---- */
-
-static struct member *find_member(const struct group *group, const struct ptx_function *function)
-{
-    for (uint32_t i = 0; i < group->members.n; i++)
-        if (group->members.v[i]->function == function)
-            return group->members.v[i];
-    return NULL;
-}
-
-static struct member *create_member(struct inliner *in, struct group *group, const struct ct_insn *call)
-{
-    struct ct_fn *fn = in->fn;
-    struct member *member = CT_ARENA_NEW(in->scratch, struct member);
-    struct ct_recursive_function *function;
-    struct ct_body body;
-
-    member->function = call->callee;
-    member->number = fn->recursive.n;
-    function = CT_PUSH(&fn->compilation->arena, &fn->recursive);
-    *function = (struct ct_recursive_function){ct_block_create(fn), ct_block_create(fn), group->number, ct_value_create(fn, CT_W_32)};
-    *CT_PUSH(in->scratch, &in->members) = member;
-    *CT_PUSH(in->scratch, &group->members) = member;
-    if (!build_instance(in, call, group, member, function->leave, &body))
-        return NULL;
-    member->locals = body.locals;
-    jump(fn, function->entry, body.entry, call->where);
-    return member;
-}
-
-/* The blocks at both ends of a call, with the copies of parameters and results, which are made when all accesses to them are known. */
-static void connect_call(struct inliner *in, struct ct_insn *call, struct member *callee, bool is_inner)
-{
-    struct ct_fn *fn = in->fn;
-    const struct ct_recursive_function *function = &fn->recursive.v[callee->number];
-    struct ct_block *block = call->block, *rest = ct_block_split(fn, block, call), *begin = ct_block_create(fn), *end = ct_block_create(fn);
-    struct ct_cursor at = {.fn = fn, .block = begin, .where = call->where};
-
-    ct_insn_remove(call);
-    jump(fn, block, begin, call->where);
-    ct_assign(&at, function->caller, ct_const32(&at, callee->ends.n));
-    jump(fn, begin, function->entry, call->where);
-    jump(fn, end, rest, call->where);
-    *CT_PUSH(in->scratch, &callee->ends) = end;
-    *CT_PUSH(&fn->compilation->arena, &fn->recursive_calls) = (struct ct_recursive_call){callee->number, is_inner, begin, end};
-    for (uint32_t i = 0; i < callee->function->n_params + callee->function->n_results; i++) {
-        const bool is_result = i >= callee->function->n_params;
-        const uint32_t ours = call->call_locals[i], theirs = callee->locals ? callee->locals[i] : 0;
-
-        if (!ours || !theirs)
-            continue;
-        *CT_PUSH(in->scratch, &in->copies) =
-            is_result ? (struct object_copy){theirs, ours, end->first} : (struct object_copy){ours, theirs, begin->first};
-    }
 }
 
 static bool call_in_cycle(struct inliner *in, const struct pending_call *pending, uint32_t cycle)
@@ -285,20 +353,16 @@ static bool call_in_cycle(struct inliner *in, const struct pending_call *pending
         group->number = in->n_groups++;
     }
     callee = find_member(group, pending->call->callee);
-    if (!callee && !(callee = create_member(in, group, pending->call)))
+    if (!callee && !(callee = build_member(in, group, pending->call)))
         return false;
-    if (callee->ends.n == MAX_CALLS)
-        return ct_error(in->fn->compilation, pending->call->where, PTX2SPV_UNSUPPORTED,
-                        "more than %u calls of the recursive function %s are not supported", MAX_CALLS, callee->function->name);
-    connect_call(in, pending->call, callee, is_inner);
-    return true;
+    return connect_call(in, pending->call, callee, is_inner);
 }
 
 static void return_to_callers(struct inliner *in)
 {
     for (uint32_t i = 0; i < in->members.n; i++) {
         const struct ct_recursive_function *function = &in->fn->recursive.v[i];
-        struct ct_cursor at = {.fn = in->fn, .block = function->leave, .where = in->members.v[i]->function->where};
+        struct ct_cursor at = {.fn = in->fn, .block = function->leave, .where = in->fn->source->where};
 
         ct_emit_insn(&at, CT_OP_SWITCH, PTX_U32, 0, 1)->operands[0] = function->caller;
         ct_block_set_succs(in->fn, function->leave, in->members.v[i]->ends.n, in->members.v[i]->ends.v);
@@ -317,20 +381,30 @@ static void bind_objects(struct ct_fn *fn, const struct ct_insn *call, const str
             fn->locals.v[body->locals[i] - 1].same_as = call->call_locals[i];
 }
 
+static bool is_in_cycle(const struct instance *instance, uint32_t cycle)
+{
+    return instance->cycle == cycle || (instance->group && instance->group->cycle == cycle);
+}
+
 static bool inline_call(struct inliner *in, const struct pending_call *pending)
 {
     struct ct_fn *fn = in->fn;
     struct ct_insn *call = pending->call;
     struct ct_block *block = call->block, *rest;
+    struct instance instance = *pending->caller;
+    struct ct_cycle cycle;
     struct ct_body body;
-    uint32_t cycle;
 
     if (call->n_operands)
         return dispatch_call(in, pending);
-    if ((cycle = ct_call_graph_cycle(in->graph, call->callee)) != 0)
-        return call_in_cycle(in, pending, cycle);
+    cycle = ct_call_graph_cycle(in->graph, call->callee);
+    if (cycle.number && (!cycle.by_address || is_in_cycle(pending->caller, cycle.number)))
+        return call_in_cycle(in, pending, cycle.number);
+    if (cycle.number)
+        instance.cycle = cycle.number;
+    instance.is_dispatch = false;
     rest = ct_block_split(fn, block, call);
-    if (!build_instance(in, call, pending->caller->group, pending->caller->member, rest, &body))
+    if (!build_instance(in, call, instance, rest, &body))
         return false;
     bind_objects(fn, call, &body);
     ct_insn_remove(call);
@@ -341,7 +415,7 @@ static bool inline_call(struct inliner *in, const struct pending_call *pending)
 enum ct_pass_result ct_pass_inline(struct ct_fn *fn)
 {
     struct inliner in = {.fn = fn, .scratch = &fn->compilation->scratch};
-    const struct instance kernel = {NULL, NULL};
+    const struct instance kernel = {0};
 
     find_calls(&in, 0, &kernel);
     if (!in.pending.n)

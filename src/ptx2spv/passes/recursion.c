@@ -36,6 +36,7 @@ struct call {
     struct ct_block *copies; /* the begin without its head, which is empty */
     ct_value *saved;
     uint32_t n_saved, saved_bytes;
+    uint32_t first_number; /* of the first of them (ct_insn.imm) */
 };
 
 struct recursion {
@@ -319,9 +320,11 @@ static bool find_saved_of_all(struct recursion *r)
             find_saved(r, liveness, written[fn->recursive.v[call->callee].cycle], call->end, &r->calls[c]);
         if (!r->calls[c].saved_bytes)
             r->calls[c].saved_bytes = r->align;
+        r->calls[c].first_number = n_saved + 1;
         n_saved += r->calls[c].n_saved;
     }
     return_to_calls(r);
+    fn->n_saved = n_saved;
     return n_saved <= SAVED_MAX || ct_error(fn->compilation, fn->source->where, PTX2SPV_UNSUPPORTED,
                                             "%s: recursive calls that store more than %d registers are not supported", fn->name, SAVED_MAX);
 }
@@ -366,7 +369,7 @@ static void save(struct recursion *r, const struct call *call)
     struct ct_cursor at = {.fn = r->fn, .block = call->copies, .before = first, .where = first->where};
 
     for (uint32_t i = 0, offset = 0; i < call->n_saved; i++) {
-        ct_store_register(&at, r->top, offset, call->saved[i]);
+        ct_store_register(&at, r->top, offset, call->saved[i], call->first_number + i);
         offset += ct_register_bytes(ct_width_of_value(r->fn, call->saved[i]));
     }
     add_to_top(r, &at, call->saved_bytes);
@@ -380,7 +383,7 @@ static void restore(struct recursion *r, struct ct_block *end, const struct call
     for (uint32_t i = 0, offset = 0; i < call->n_saved; i++) {
         const enum ct_width width = ct_width_of_value(r->fn, call->saved[i]);
 
-        ct_assign(&at, call->saved[i], ct_load_register(&at, r->top, offset, width));
+        ct_assign(&at, call->saved[i], ct_load_register(&at, r->top, offset, width, call->first_number + i));
         offset += ct_register_bytes(width);
     }
 }
