@@ -209,6 +209,8 @@ static void grow_function(struct generator *g, unsigned index, unsigned budget)
     struct context c = {
         .g = g, .function = &g->tree->functions[index], .n_callable = index, .is_kernel = is_kernel, .is_uniform = is_kernel};
 
+    if (g->features & FEATURE_RECURSION)
+        c.n_callable = g->tree->n_functions;
     if (g->features & FEATURE_WARPS)
         c.mask = c.function->n_masks = 1;
     g->budget = budget;
@@ -285,7 +287,7 @@ struct program *generator_create(uint64_t seed, unsigned asked)
     generator_fill(seed, &program->data);
     g.tree->n_functions = g.features & FEATURE_CALLS ? pick(&g, MAX_FUNCTIONS + 1) : 0;
     for (unsigned i = 0; i <= g.tree->n_functions; i++)
-        grow_function(&g, i, i == g.tree->n_functions ? 28 : 7);
+        grow_function(&g, i, i == g.tree->n_functions ? 28 : g.features & FEATURE_RECURSION ? 4 : 7);
     g.tree->n_labels = g.n_labels;
     g.tree->features = g.features;
     return program;
@@ -394,23 +396,33 @@ static void print_locals(struct text *out, const struct text *body)
         text_put(out, "    st.local.v4.b32 [locals+%u], {0, %u, 0, %u};\n", i, i * 77, i << 24);
 }
 
+static void print_signature(const struct program *program, struct text *out, unsigned index)
+{
+    const unsigned features = program->features & program->tree->features;
+
+    text_put(out, ".func (.param .b32 result) f%u(.param .b32 a0, .param .b64 a1, .param .b64 a2, .param .b64 a3%s%s)", index,
+             features & FEATURE_WARPS ? ", .param .b32 a4" : "", features & FEATURE_RECURSION ? ", .param .b32 a5" : "");
+}
+
 static void print_function(const struct program *program, struct text *out, unsigned index)
 {
     const struct function *function = &program->tree->functions[index];
-    const bool takes_mask = (program->features & FEATURE_WARPS & program->tree->features) != 0;
+    const unsigned features = program->features & program->tree->features;
     struct text body = {0};
 
     print_list(&body, function->body);
     print_list(&body, function->results);
-    text_put(out, ".func (.param .b32 result) f%u(.param .b32 a0, .param .b64 a1, .param .b64 a2, .param .b64 a3%s)\n{\n", index,
-             takes_mask ? ", .param .b32 a4" : "");
+    print_signature(program, out, index);
+    text_put(out, "\n{\n");
     print_registers(program, out, function);
     print_locals(out, &body);
     text_put(out, "    .reg .b32 %%x;\n    .reg .b64 %%y;\n    ld.param.b32 %%x, [a0];\n    ld.param.b64 %%y, [a1];\n");
     text_put(out,
              "    ld.param.b64 %%in, [a2];\n    ld.param.b64 %%mine, [a3];\n    mov.u32 %%lane, %%laneid;\n    setp.eq.u32 %%yes, 0, 0;\n");
-    if (takes_mask)
+    if (features & FEATURE_WARPS)
         text_put(out, "    ld.param.b32 %%m0, [a4];\n");
+    if (features & FEATURE_RECURSION)
+        text_put(out, "    .reg .b32 %%depth, %%less;\n    .reg .pred %%stop;\n    ld.param.b32 %%depth, [a5];\n");
     print_initial_values(out, &body, "%x", "%y");
     text_put(out, "    mov.u32 %%last, 0;\n");
     if (body.bytes)
@@ -511,6 +523,10 @@ char *generator_print(const struct program *program)
 {
     struct text out = {0}, functions = {0};
 
+    for (unsigned i = 0; program->tree->features & FEATURE_RECURSION && i < program->tree->n_functions; i++) {
+        print_signature(program, &functions, i);
+        text_put(&functions, ";\n");
+    }
     for (unsigned i = 0; i <= program->tree->n_functions; i++) {
         if (i < program->tree->n_functions)
             print_function(program, &functions, i);

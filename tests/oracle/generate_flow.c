@@ -5,6 +5,7 @@
  * among them: before a branch, at the head of each loop iteration, and behind code from which threads may have returned. */
 #include "generate_tree.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct context inner(const struct context *c)
@@ -192,35 +193,45 @@ static struct node *make_graph(const struct context *c)
 
 /* ---- calls ---- */
 
+/* In functions, calls that may be recursive end at a depth, which is an argument of its own. */
 static struct node *make_call(const struct context *c)
 {
     struct generator *g = c->g;
     const unsigned callee = pick(g, c->n_callable);
     const bool by_address = has(c, FEATURE_INDIRECT) && pick(g, 3) == 0, takes_mask = (g->features & FEATURE_WARPS) != 0;
+    const bool takes_depth = (g->features & FEATURE_RECURSION) != 0;
+    const unsigned label = by_address || takes_depth ? g->n_labels++ : 0;
     struct node *node = node_create(g, 1);
     struct text *out = &node->parts[0].text;
+    char arguments[64];
 
     if (takes_mask && !c->mask) { /* the callee would need to know the active lanes */
         expand(c, out, "$gadd.u32 $r, $R, $R;");
         return node;
     }
-    text_put(out, "    {\n    .param .b32 v0;\n    .param .b64 v1;\n    .param .b64 v2;\n    .param .b64 v3;\n%s    .param .b32 v_r;\n",
-             takes_mask ? "    .param .b32 v4;\n" : "");
+    if (takes_depth && !c->is_kernel)
+        text_put(out, "    setp.eq.u32 %%stop, %%depth, 0;\n    sub.u32 %%less, %%depth, 1;\n    @%%stop bra L%u_end;\n", label);
+    text_put(out, "    {\n    .param .b32 v0;\n    .param .b64 v1;\n    .param .b64 v2;\n    .param .b64 v3;\n%s%s    .param .b32 v_r;\n",
+             takes_mask ? "    .param .b32 v4;\n" : "", takes_depth ? "    .param .b32 v5;\n" : "");
     text_put(out, "    st.param.b32 [v0], %%r%u;\n    st.param.b64 [v1], %%q%u;\n", pick(g, 12), pick(g, 6));
     text_put(out, "    st.param.b64 [v2], %%in;\n    st.param.b64 [v3], %%mine;\n");
     if (takes_mask)
         text_put(out, "    st.param.b32 [v4], %%m%u;\n", c->mask - 1);
+    if (takes_depth && c->is_kernel)
+        text_put(out, "    st.param.b32 [v5], %u;\n", pick(g, 4));
+    else if (takes_depth)
+        text_put(out, "    st.param.b32 [v5], %%less;\n");
+    snprintf(arguments, sizeof arguments, "v0, v1, v2, v3%s%s", takes_mask ? ", v4" : "", takes_depth ? ", v5" : "");
     if (by_address) {
-        const unsigned label = g->n_labels++;
-
-        text_put(out, "    L%u: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _, .param .b64 _, .param .b64 _%s);\n", label,
-                 takes_mask ? ", .param .b32 _" : "");
-        text_put(out, "    mov.u64 %%callee, f%u;\n    call (v_r), %%callee, (v0, v1, v2, v3%s), L%u;\n", callee, takes_mask ? ", v4" : "",
-                 label);
+        text_put(out, "    L%u: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _, .param .b64 _, .param .b64 _%s%s);\n",
+                 label, takes_mask ? ", .param .b32 _" : "", takes_depth ? ", .param .b32 _" : "");
+        text_put(out, "    mov.u64 %%callee, f%u;\n    call (v_r), %%callee, (%s), L%u;\n", callee, arguments, label);
     } else {
-        text_put(out, "    call%s (v_r), f%u, (v0, v1, v2, v3%s);\n", pick(g, 2) ? ".uni" : "", callee, takes_mask ? ", v4" : "");
+        text_put(out, "    call%s (v_r), f%u, (%s);\n", pick(g, 2) ? ".uni" : "", callee, arguments);
     }
     text_put(out, "    ld.param.b32 %%r%u, [v_r];\n    }\n", pick(g, 12));
+    if (takes_depth && !c->is_kernel)
+        text_put(out, "L%u_end:\n", label);
     return node;
 }
 
@@ -269,6 +280,8 @@ static struct node *make_statement(const struct context *c)
         return make_call(c);
     if (what < 43 && may_exit(c))
         return make_exit(c);
+    if (what < 55 && !c->is_kernel && has(c, FEATURE_CALLS | FEATURE_RECURSION))
+        return make_call(c);
     return word_create(c);
 }
 
