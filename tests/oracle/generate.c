@@ -265,8 +265,8 @@ static void choose_features(struct generator *g)
 {
     unsigned *bits = &g->features;
 
-    for (unsigned i = 0; i < FEATURE_COUNT; i++) /* a random subset of the allowed features */
-        if (pick(g, 8) < (i == FEATURE_BIT_FLOATS ? 6 : 2))
+    for (unsigned i = 0; i < FEATURE_COUNT; i++) /* a random subset of the allowed features; fixed seeds give the same without recursion */
+        if ((i != FEATURE_BIT_RECURSION || *bits & FEATURE_RECURSION) && pick(g, 8) < (i == FEATURE_BIT_FLOATS ? 6 : 2))
             *bits &= ~(1u << i);
     if (*bits & FEATURE_EXITS && *bits & FEATURE_BARRIERS && !(*bits & FEATURE_EXIT_BARRIERS))
         *bits &= pick(g, 3) ? ~(unsigned)FEATURE_EXITS : ~(unsigned)FEATURE_BARRIERS;

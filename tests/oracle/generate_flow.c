@@ -222,7 +222,12 @@ static struct node *make_call(const struct context *c)
     else if (takes_depth)
         text_put(out, "    st.param.b32 [v5], %%less;\n");
     snprintf(arguments, sizeof arguments, "v0, v1, v2, v3%s%s", takes_mask ? ", v4" : "", takes_depth ? ", v5" : "");
-    if (by_address) {
+    if (by_address && !c->is_kernel && !takes_depth) { /* a prototype would fit the caller, too */
+        text_put(out, "    L%u: .calltargets f0", label);
+        for (unsigned i = 1; i < c->n_callable; i++)
+            text_put(out, ", f%u", i);
+        text_put(out, ";\n    mov.u64 %%callee, f%u;\n    call (v_r), %%callee, (%s), L%u;\n", callee, arguments, label);
+    } else if (by_address) {
         text_put(out, "    L%u: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _, .param .b64 _, .param .b64 _%s%s);\n",
                  label, takes_mask ? ", .param .b32 _" : "", takes_depth ? ", .param .b32 _" : "");
         text_put(out, "    mov.u64 %%callee, f%u;\n    call (v_r), %%callee, (%s), L%u;\n", callee, arguments, label);
