@@ -53,7 +53,7 @@ enum ptx2spv_shared_form {
     PTX2SPV_SHARED_IN_MEMORY, /* device memory, if the kernel has shared memory */
 };
 
-#define PTX2SPV_STACK_BYTES 2048u
+#define PTX2SPV_STACK_BYTES 2048u /* the default of ptx2spv_options.stack_bytes */
 
 struct ptx2spv_options {
     ptx2spv_diagnostic_fn on_diagnostic; /* may be NULL */
@@ -63,8 +63,8 @@ struct ptx2spv_options {
     bool cooperative; /* for ptx2spv_kernel_compile: compile for cooperative launches, see struct ptx2spv_grid; ignored elsewhere */
     bool clusters;    /* with cooperative: compile for clusters of several blocks; their shared memory is in device memory */
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
-    uint32_t
-        stack_bytes; /* for ptx2spv_kernel_compile: what a thread has for activations of recursive functions, besides one of each; 0: PTX2SPV_STACK_BYTES */
+    /* For ptx2spv_kernel_compile: what a thread has for activations of recursive functions, besides one of each; 0: PTX2SPV_STACK_BYTES. */
+    uint32_t stack_bytes;
     bool any_grid;       /* for ptx2spv_kernel_compile: kernel_info.limits_grid, limits_objects and whole_warps will be 0 */
     bool probe_matrices; /* for ptx2spv_kernel_compile: the kernel does what struct ptx2spv_matrix_probe says, whatever its text is */
     bool check;          /* for ptx2spv_kernel_compile: check the kernel's accesses to memory, see struct ptx2spv_check */

@@ -30,7 +30,7 @@ float flushing_fma(float a, float b, float c);
 void run_ir_estimating(struct ct_fn *fn, int ulps, struct trace *out);
 /* Emits a store of 32 or 64 bits, which is an event. */
 void emit_event(struct ct_cursor *at, uint64_t offset, ct_value x);
-/* Fails unless both traces have the same events; if a run gave up, only the events that both have are compared. */
+/* Fails unless both traces have the same events; if the wanted run gave up, only the events that both have are compared. */
 void assert_same_trace(const struct trace *wanted, const struct trace *found);
 
 /* A compilation for a test. */

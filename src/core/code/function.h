@@ -35,8 +35,8 @@ struct ct_function {
     bool is_cooperative;             /* compiled for cooperative launches: it is another function's `cooperative` */
     bool is_in_memory;               /* its shared memory is in device memory: it is another function's `in_memory` */
     bool is_any_grid;                /* compiled for grids, blocks and objects of any size: it is another function's `any_grid` */
-    uint32_t stack_bytes;            /* options.stack_bytes; 0: not compiled yet */
     bool is_clustered;               /* compiled for clusters of several blocks: it is another function's `clustered` */
+    uint32_t stack_bytes;            /* options.stack_bytes; 0: not compiled yet */
     struct ct_function *cooperative; /* the same kernel for those; without a handle; NULL until needed; guarded by module->lock */
     struct ct_function *in_memory;   /* likewise, with its shared memory in device memory; a cooperative function may have one, too */
     struct ct_function *clustered;   /* likewise, for launches with clusters of several blocks */

@@ -132,8 +132,7 @@ CUresult ct_context_lookup(CUcontext handle, struct ct_context **out);
  * Capability"). */
 #define CT_STACK_BYTES_MAX (512u << 10)
 /* What a thread has for activations of recursive functions: twice CU_LIMIT_STACK_SIZE, since Cuttle may store more registers than NVIDIA's
- * driver; a power of two, since kernels are compiled for it; at most what the
- * device's driver compiles. */
+ * driver; a power of two, since kernels are compiled for it; at most what the device's driver compiles. */
 uint32_t ct_context_stack_bytes(struct ct_context *context);
 /* The error that calls in the context return because of an earlier one; CUDA_SUCCESS: none. */
 CUresult ct_context_error(const struct ct_context *context);

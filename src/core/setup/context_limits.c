@@ -26,13 +26,18 @@ static CUresult check_limit(CUlimit limit)
                                                   : CUDA_SUCCESS;
 }
 
-/* cuCtxSetLimit rounds the size of the stack, as NVIDIA's driver does (580), and limits it to what the device's driver compiles. */
-static size_t possible_stack(const struct ct_context *context, size_t bytes)
+/* Rounds the size of the stack, as NVIDIA's driver does (580), and limits it to what the device's driver compiles. */
+static CUresult adjust_stack(const struct ct_context *context, size_t *bytes)
 {
     enum { UNIT_BYTES = 16 };
-    const size_t rounded = (bytes + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES, most = context->device->info.stack_bytes;
+    const size_t most = context->device->info.stack_bytes;
 
-    return most && rounded > most ? most : rounded;
+    if (*bytes > CT_STACK_BYTES_MAX)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a thread's stack has at most %u bytes, not %zu", CT_STACK_BYTES_MAX, *bytes);
+    *bytes = (*bytes + UNIT_BYTES - 1) / UNIT_BYTES * UNIT_BYTES;
+    if (most && *bytes > most)
+        *bytes = most;
+    return CUDA_SUCCESS;
 }
 
 CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t value)
@@ -45,10 +50,8 @@ CUresult ct_context_set_limit(struct ct_context *context, CUlimit limit, size_t 
         return ct_fail(CUDA_ERROR_NOT_PERMITTED, "limit %d can be set only in a compute-in-graphics context", (int)limit);
     if (limit == CU_LIMIT_MAX_L2_FETCH_GRANULARITY && value > 128)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the L2 fetch granularity must be at most 128 bytes, not %zu", value);
-    if (limit == CU_LIMIT_STACK_SIZE && value > CT_STACK_BYTES_MAX)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a thread's stack has at most %u bytes, not %zu", CT_STACK_BYTES_MAX, value);
-    if (limit == CU_LIMIT_STACK_SIZE)
-        value = possible_stack(context, value);
+    if (limit == CU_LIMIT_STACK_SIZE && (r = adjust_stack(context, &value)) != CUDA_SUCCESS)
+        return r;
     if (limit == CU_LIMIT_PRINTF_FIFO_SIZE && (r = ct_print_resize(context, &value)) != CUDA_SUCCESS)
         return r;
     if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && (r = ct_heap_resize(context, &value)) != CUDA_SUCCESS)

@@ -96,22 +96,10 @@ static enum ptx_type word_of(const struct ptx_variable *object)
     return bytes >= 8 ? PTX_U64 : bytes >= 4 ? PTX_U32 : bytes >= 2 ? PTX_U16 : PTX_U8;
 }
 
-/* Creates an access to the first word of an object. */
-static struct ct_insn *access_object(struct ct_build *b, enum ct_op op, uint32_t local, const struct ptx_variable *object)
-{
-    const enum ptx_type type = word_of(object);
-    struct ct_insn *insn = ct_emit_insn(&b->at, op, type, op == CT_OP_LOAD, op == CT_OP_LOAD ? 1 : 2);
-
-    insn->space = CT_SPACE_LOCAL;
-    insn->local = local;
-    insn->align_log2 = (uint8_t)__builtin_ctz(ptx_type_bits(type) / 8);
-    return insn;
-}
-
 static ct_value load_object(struct ct_build *b, uint32_t local, const struct ptx_variable *object)
 {
     const enum ptx_type type = word_of(object);
-    struct ct_insn *insn = access_object(b, CT_OP_LOAD, local, object);
+    struct ct_insn *insn = ct_emit_object_access(&b->at, CT_OP_LOAD, type, local, 0);
 
     insn->results[0] = ct_value_create(b->fn, ct_width_of(type));
     return ct_resize(&b->at, insn->results[0], type, CT_W_64);
@@ -119,9 +107,10 @@ static ct_value load_object(struct ct_build *b, uint32_t local, const struct ptx
 
 static void store_object(struct ct_build *b, uint32_t local, const struct ptx_variable *object, ct_value value)
 {
-    const ct_value word = ct_resize(&b->at, value, PTX_U64, ct_width_of(word_of(object)));
+    const enum ptx_type type = word_of(object);
+    const ct_value word = ct_resize(&b->at, value, PTX_U64, ct_width_of(type));
 
-    access_object(b, CT_OP_STORE, local, object)->operands[1] = word;
+    ct_emit_object_access(&b->at, CT_OP_STORE, type, local, 0)->operands[1] = word;
 }
 
 static const struct ptx_variable *object_of(const struct ptx_operand *operand)

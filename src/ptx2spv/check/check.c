@@ -18,9 +18,7 @@
 
 uint32_t ct_check_access_bytes(const struct ct_insn *insn)
 {
-    const uint32_t n = insn->op == CT_OP_LOAD ? insn->n_results : insn->op == CT_OP_STORE ? insn->n_operands - 1 : 1;
-
-    return n * (ptx_type_bits(insn->type) / 8);
+    return ct_element_count(insn) * (ptx_type_bits(insn->type) / 8);
 }
 
 ct_value ct_check_load(struct ct_cursor *at, ct_value address, uint64_t offset, enum ct_width width)

@@ -63,12 +63,7 @@ static enum ptx_type shadow_type(enum ptx_type type)
     }
 }
 
-/* The number and the width of the values that the access reads or writes. */
-static uint32_t count_of(const struct ct_insn *insn)
-{
-    return insn->op == CT_OP_LOAD ? insn->n_results : insn->op == CT_OP_STORE ? insn->n_operands - 1 : 1;
-}
-
+/* The width of the values that the access reads or writes. */
 static enum ct_width width_of(const struct ct_fn *fn, const struct ct_insn *insn)
 {
     return ct_width_of_value(fn, insn->op == CT_OP_LOAD ? insn->results[0] : insn->operands[1]);
@@ -77,7 +72,7 @@ static enum ct_width width_of(const struct ct_fn *fn, const struct ct_insn *insn
 struct ct_insn *ct_check_access_like(struct ct_cursor *at, enum ct_op op, const struct ct_access *access, ct_value place)
 {
     const struct ct_insn *insn = access->insn;
-    const uint32_t n = count_of(insn);
+    const uint32_t n = ct_element_count(insn);
     struct ct_insn *like = ct_emit_insn(at, op, shadow_type(insn->type), op == CT_OP_LOAD ? n : 0, op == CT_OP_LOAD ? 1 : n + 1);
 
     like->space = ct_check_is_window(insn) ? insn->space : CT_SPACE_GLOBAL;

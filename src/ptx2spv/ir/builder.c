@@ -45,6 +45,17 @@ static enum ptx_type integer_source(enum ptx_type type)
     return types[ptx_type_is_signed(type)][bits == 8 ? 0 : bits == 16 ? 1 : 2];
 }
 
+struct ct_insn *ct_emit_object_access(struct ct_cursor *at, enum ct_op op, enum ptx_type type, uint32_t object, uint32_t offset_bytes)
+{
+    struct ct_insn *insn = ct_emit_insn(at, op, type, op == CT_OP_LOAD, op == CT_OP_LOAD ? 1 : 2);
+
+    insn->space = CT_SPACE_LOCAL;
+    insn->local = object;
+    insn->offset = offset_bytes;
+    insn->align_log2 = (uint8_t)__builtin_ctz(at->fn->locals.v[object - 1].align | offset_bytes | ptx_type_bits(type) / 8);
+    return insn;
+}
+
 static struct ct_insn *access_frame(struct ct_cursor *at, enum ct_op op, enum ct_width width, ct_value address, uint32_t offset_bytes,
                                     uint32_t number)
 {
@@ -53,7 +64,7 @@ static struct ct_insn *access_frame(struct ct_cursor *at, enum ct_op op, enum ct
     insn->space = CT_SPACE_LOCAL;
     insn->align_log2 = width == CT_W_64 ? 3 : 2;
     insn->offset = offset_bytes;
-    insn->imm = number;
+    insn->saved = number;
     insn->operands[0] = address;
     return insn;
 }

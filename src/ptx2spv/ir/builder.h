@@ -164,8 +164,10 @@ static inline ct_value ct_copy(struct ct_cursor *at, ct_value a)
 /* Assigns to an existing value: to a register in register form; in SSA form to the result of the instruction that is being replaced. */
 void ct_assign(struct ct_cursor *at, ct_value to, ct_value from);
 
-/* A register's value in the thread's frame, at a 32-bit address plus offset_bytes; number: insn->imm of the access. Predicates and 16-bit registers take 32 bits there, since the
- * frame consists of words. */
+/* A LOAD or STORE of one element of a local object (index + 1), which has at least 8 bits; the caller sets its result or operand 1. */
+struct ct_insn *ct_emit_object_access(struct ct_cursor *at, enum ct_op op, enum ptx_type type, uint32_t object, uint32_t offset_bytes);
+/* A register's value in the thread's frame, at a 32-bit address plus offset_bytes; number: insn->saved of the access. Predicates and 16-bit
+ * registers take 32 bits there, since the frame consists of words. */
 ct_value ct_load_register(struct ct_cursor *at, ct_value address, uint32_t offset_bytes, enum ct_width width, uint32_t number);
 void ct_store_register(struct ct_cursor *at, ct_value address, uint32_t offset_bytes, ct_value value, uint32_t number);
 static inline uint32_t ct_register_bytes(enum ct_width width)

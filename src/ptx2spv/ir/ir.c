@@ -188,15 +188,15 @@ uint32_t ct_local_root(struct ct_fn *fn, uint32_t object)
     return root;
 }
 
-void ct_fn_join_locals(struct ct_fn *fn)
+bool *ct_fn_find_used_locals(struct ct_fn *fn)
 {
-    for (uint32_t i = 0; i < fn->locals.n; i++) {
-        const struct ct_local *local = &fn->locals.v[i];
-        struct ct_local *root = &fn->locals.v[ct_local_root(fn, i + 1) - 1];
+    bool *used = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->locals.n);
 
-        root->size_bytes = local->size_bytes > root->size_bytes ? local->size_bytes : root->size_bytes;
-        root->align = local->align > root->align ? local->align : root->align;
-    }
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (insn->local)
+                used[ct_local_root(fn, insn->local) - 1] = true;
+    return used;
 }
 
 struct ct_insn *ct_emit_insn(struct ct_cursor *at, enum ct_op op, enum ptx_type type, uint32_t n_results, uint32_t n_operands)

@@ -117,10 +117,10 @@ struct ct_insn {
                                       from it: set by indices.c, for the emitter */
     bool is_async;           /* STORE: of cp.async; it may be executed later, before the next ASYNCWAIT */
     bool is_checked;         /* LOAD, STORE and ATOM: an access of the program, which `check` examines; set with options.check only */
-    uint64_t imm;            /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape; MATRIX...: number of the matrix; LOAD, STORE in LOCAL:
-                                      unless 0, of a register that recursion.c stores: a load gives what a store of the same number stored */
+    uint64_t imm;            /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape; MATRIX...: number of the matrix */
     int64_t offset;          /* LOAD, STORE, ATOM */
     uint32_t local;          /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
+    uint32_t saved;          /* LOAD, STORE of a register by recursion.c: its number; a load gives what a store of that number stored */
     struct ptx_variable *variable; /* SHAREDADDR */
     struct ptx_function *callee;   /* CALL; for an indirect call a prototype, or any function with the same parameters */
     uint32_t *call_locals;         /* CALL: local objects (index + 1) for the callee's n_params inputs, then for its n_results results */
@@ -213,7 +213,7 @@ struct ct_node {
 /* A .local or function-scope .param variable of one inlined instance of a function. */
 struct ct_local {
     const struct ptx_variable *variable; /* for dumps */
-    uint64_t size_bytes;
+    uint64_t size_bytes;                 /* at least that of every object whose storage this is; likewise the alignment */
     uint32_t align;
     uint32_t offset;  /* in the frame, from layout on */
     uint32_t same_as; /* index + 1 of the object whose storage this one shares (a formal parameter and its argument, after inline); 0:
@@ -337,10 +337,19 @@ void ct_insn_insert_after(struct ct_insn *place, struct ct_insn *insn);
 void ct_insn_remove(struct ct_insn *insn);
 void ct_block_set_succs(struct ct_fn *fn, struct ct_block *block, uint32_t n, struct ct_block *const *succs);
 bool ct_insn_is_pure(const struct ct_insn *insn); /* the operation's flag CT_OPF_PURE, or a PARAM load */
+/* Of a LOAD, STORE or ATOM: the number of elements, and the size of one in memory. */
+static inline uint32_t ct_element_count(const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_LOAD ? insn->n_results : insn->op == CT_OP_STORE ? insn->n_operands - 1 : 1;
+}
+static inline uint32_t ct_element_bytes(const struct ct_insn *insn)
+{
+    return (ptx_type_bits(insn->type) + 7) / 8;
+}
 /* The object (index + 1) whose storage the local object `object` (index + 1) shares, usually itself. */
 uint32_t ct_local_root(struct ct_fn *fn, uint32_t object);
-/* Storage that several objects share takes the greatest size and alignment of them. */
-void ct_fn_join_locals(struct ct_fn *fn);
+/* Indexed by root object, in scratch memory: whether an instruction names it, or one that shares its storage. */
+bool *ct_fn_find_used_locals(struct ct_fn *fn);
 
 /* The insertion point of new instructions: the end of a block, or before an instruction. The functions that emit return the result. */
 struct ct_cursor {

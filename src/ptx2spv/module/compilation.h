@@ -9,6 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The next multiple of `align`, or the value itself; 0 and 1: any value is one. */
+static inline uint64_t ct_round_up(uint64_t value, uint64_t align)
+{
+    return align > 1 ? (value + align - 1) / align * align : value;
+}
+
 struct ct_location {
     uint32_t line;   /* from 1; 0 is unknown */
     uint16_t column; /* likewise; UINT16_MAX: that column or a later one */

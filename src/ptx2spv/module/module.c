@@ -25,11 +25,6 @@ struct module_layout {
     CT_VEC(struct ptx2spv_relocation) relocations;
 };
 
-static uint64_t round_up(uint64_t value, uint64_t align)
-{
-    return (value + align - 1) / align * align;
-}
-
 static bool fail(struct module_layout *b, struct ct_location where, const char *what, const char *name)
 {
     return ct_error(b->compilation, where, PTX2SPV_INVALID_PTX, "%s: '%s'", what, name);
@@ -47,7 +42,7 @@ static bool lay_out_params(struct module_layout *b, const struct ptx_function *e
 
         if (param->incomplete || entry->param_regs[i])
             return fail(b, param->where, "a kernel's parameter must have a size and be in .param space", param->name);
-        param->offset = round_up(end, param->align);
+        param->offset = ct_round_up(end, param->align);
         if (param->size_bytes > MAX_PARAM_BYTES || param->offset + param->size_bytes > MAX_PARAM_BYTES)
             return fail(b, param->where, "the parameters have more than 32764 bytes", entry->name);
         end = param->offset + param->size_bytes;
@@ -122,7 +117,7 @@ static bool place_variable(struct module_layout *b, struct ptx_variable *source,
     };
     if (external)
         return true;
-    source->offset = out->offset = round_up(image->size_bytes, source->align);
+    source->offset = out->offset = ct_round_up(image->size_bytes, source->align);
     image->size_bytes = source->offset + source->size_bytes;
     if (image->size_bytes > INT64_MAX / 2)
         return fail(b, source->where, "the module's variables are too large", source->name);

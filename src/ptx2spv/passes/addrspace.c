@@ -167,11 +167,6 @@ static enum tag_class class_of_packed(const struct flow *flow, const struct ct_i
     return class_of(flow, insn->operands[0]) == UNKNOWN ? UNKNOWN : high;
 }
 
-static bool is_of_saved(const struct ct_insn *insn)
-{
-    return (insn->op == CT_OP_LOAD || insn->op == CT_OP_STORE) && insn->imm;
-}
-
 static enum tag_class class_in_memory(const struct flow *flow, const struct ct_insn *insn)
 {
     return flow->tags_in_memory && insn->space != CT_SPACE_PARAM ? MIXED : UNTAGGED;
@@ -211,9 +206,7 @@ static enum tag_class class_of_result(const struct flow *flow, const struct ct_i
     case CT_OP_SHFL: /* the same kind of value from another lane; the predicate is untagged */
         return result ? UNTAGGED : class_of(flow, insn->operands[0]);
     case CT_OP_LOAD:
-        if (is_of_saved(insn))
-            return (enum tag_class)flow->saved[insn->imm];
-        return class_in_memory(flow, insn);
+        return insn->saved ? (enum tag_class)flow->saved[insn->saved] : class_in_memory(flow, insn);
     case CT_OP_ATOM:
         return class_in_memory(flow, insn);
     default: /* no other operation preserves addresses */
@@ -242,8 +235,8 @@ static void run_analysis(struct flow *flow)
             for (const struct ct_insn *insn = flow->order[b]->first; insn; insn = insn->next) {
                 for (uint32_t r = 0; r < insn->n_results; r++)
                     changed |= lower(&flow->classes[insn->results[r].i], class_of_result(flow, insn, r));
-                if (insn->op == CT_OP_STORE && is_of_saved(insn))
-                    changed |= lower(&flow->saved[insn->imm], class_of(flow, insn->operands[1]));
+                if (insn->op == CT_OP_STORE && insn->saved)
+                    changed |= lower(&flow->saved[insn->saved], class_of(flow, insn->operands[1]));
             }
     }
 }
@@ -254,7 +247,7 @@ static bool is_tag_stored(const struct flow *flow)
     for (uint32_t b = 0; b < flow->n_blocks; b++)
         for (const struct ct_insn *insn = flow->order[b]->first; insn; insn = insn->next)
             for (uint32_t i = 1; (insn->op == CT_OP_STORE || insn->op == CT_OP_ATOM) && i < insn->n_operands; i++)
-                if (!is_of_saved(insn) && class_of(flow, insn->operands[i]) > UNTAGGED)
+                if (!insn->saved && class_of(flow, insn->operands[i]) > UNTAGGED)
                     return true;
     return false;
 }

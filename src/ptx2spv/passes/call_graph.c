@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph of calls. Its nodes are functions, and sets of functions: all calls by address with the same parameters lead to one set, and the
- * set to each of its functions, so that n calls with m candidates need n + m edges. Cycles are the strongly connected components (Tarjan,
- * "Depth-first search and linear graph algorithms", 1972), found from the kernel on, without recursion.
+ * set to each of its functions, so that n calls with m candidates need n + m edges. There are those that the kernel reaches.
  *
  * Nodes are found in a hash table with open addressing, keyed by the function's address; it is never enumerated, so its order does not
  * matter. Sets are few: programs have few signatures. */
 #include "call_graph.h"
 
+#include "ptx2spv/ir/components.h"
 #include "ptx2spv/module/module.h"
 
 struct node {
+    uint32_t number;                     /* index in graph->nodes */
     const struct ptx_function *function; /* NULL: a set */
     struct ct_candidates set;
     const struct ptx_function *signature; /* of a set, as the next one */
     const struct ptx_targets *targets;
-    CT_VEC(struct node *) callees;
-    uint32_t next;       /* the callee that the search visits next */
-    uint32_t order, low; /* Tarjan's numbers; order 0: not visited */
-    bool is_open;        /* on the stack of nodes whose component is not complete */
-    bool calls_itself;
+    CT_VEC(const struct node *) callees;
     struct ct_cycle cycle;
 };
 
@@ -27,12 +24,19 @@ struct ct_call_graph {
     struct ct_arena *scratch;
     struct node **table;
     uint32_t mask;
-    CT_VEC(struct node *) sets;
-    CT_VEC(struct node *) path, open;
-    uint32_t n_visited, n_cycles;
+    CT_VEC(struct node *) nodes, sets; /* nodes: the first is the kernel */
 };
 
 /* ---- nodes ---- */
+
+static struct node *create_node(struct ct_call_graph *graph)
+{
+    struct node *node = CT_ARENA_NEW(graph->scratch, struct node);
+
+    node->number = graph->nodes.n;
+    *CT_PUSH(graph->scratch, &graph->nodes) = node;
+    return node;
+}
 
 static struct node *function_node(struct ct_call_graph *graph, const struct ptx_function *function)
 {
@@ -41,7 +45,7 @@ static struct node *function_node(struct ct_call_graph *graph, const struct ptx_
     while (graph->table[i] && graph->table[i]->function != function)
         i = (i + 1) & graph->mask;
     if (!graph->table[i]) {
-        graph->table[i] = CT_ARENA_NEW(graph->scratch, struct node);
+        graph->table[i] = create_node(graph);
         graph->table[i]->function = function;
     }
     return graph->table[i];
@@ -85,7 +89,7 @@ static struct node *set_node(struct ct_call_graph *graph, const struct ptx_funct
     for (uint32_t i = 0; i < graph->sets.n; i++)
         if (graph->sets.v[i]->targets == targets && ptx_same_signature(graph->sets.v[i]->signature, signature))
             return graph->sets.v[i];
-    set = CT_ARENA_NEW(graph->scratch, struct node);
+    set = create_node(graph);
     set->signature = signature;
     set->targets = targets;
     find_candidates(graph, set);
@@ -113,73 +117,46 @@ static void add_callees_of_function(struct ct_call_graph *graph, struct node *no
         const struct ptx_function *direct = ptx_called_function(insn), *signature = direct ? NULL : ptx_call_signature(insn);
         struct node *callee = direct ? function_node(graph, direct) : signature ? set_node(graph, signature, ptx_call_targets(insn)) : NULL;
 
-        if (!callee)
-            continue;
-        node->calls_itself |= callee == node;
-        *CT_PUSH(graph->scratch, &node->callees) = callee;
+        if (callee)
+            *CT_PUSH(graph->scratch, &node->callees) = callee;
     }
 }
 
 /* ---- cycles ---- */
 
-static void visit(struct ct_call_graph *graph, struct node *node)
+/* The nodes that are added meanwhile are visited in turn. */
+static void add_callees(struct ct_call_graph *graph)
 {
-    node->order = node->low = ++graph->n_visited;
-    node->is_open = true;
-    *CT_PUSH(graph->scratch, &graph->path) = node;
-    *CT_PUSH(graph->scratch, &graph->open) = node;
-    if (node->function)
-        add_callees_of_function(graph, node);
-    else
-        add_callees_of_set(graph, node);
-}
-
-/* Ends the component of which `node` was visited first. */
-static void close_component(struct ct_call_graph *graph, struct node *node)
-{
-    const bool is_cycle = node->calls_itself || graph->open.v[graph->open.n - 1] != node;
-    uint32_t first = graph->open.n;
-    bool has_set = false;
-
-    graph->n_cycles += is_cycle;
-    do
-        has_set |= !graph->open.v[--first]->function;
-    while (graph->open.v[first] != node);
-    for (uint32_t i = first; i < graph->open.n; i++) {
-        graph->open.v[i]->is_open = false;
-        if (is_cycle)
-            graph->open.v[i]->cycle = (struct ct_cycle){graph->n_cycles, has_set};
-        graph->open.v[i]->set.cycle = graph->open.v[i]->cycle.number;
+    function_node(graph, graph->fn->source);
+    for (uint32_t i = 0; i < graph->nodes.n; i++) {
+        if (graph->nodes.v[i]->function)
+            add_callees_of_function(graph, graph->nodes.v[i]);
+        else
+            add_callees_of_set(graph, graph->nodes.v[i]);
     }
-    graph->open.n = first;
 }
 
-static void leave(struct ct_call_graph *graph, struct node *node)
+static uint32_t successor(const void *graph, uint32_t node, uint32_t i)
 {
-    struct node *caller = --graph->path.n ? graph->path.v[graph->path.n - 1] : NULL;
+    const struct node *from = ((const struct ct_call_graph *)graph)->nodes.v[node];
 
-    if (node->low == node->order)
-        close_component(graph, node);
-    if (caller && node->low < caller->low)
-        caller->low = node->low;
+    return i < from->callees.n ? from->callees.v[i]->number : UINT32_MAX;
 }
 
 static void find_cycles(struct ct_call_graph *graph)
 {
-    visit(graph, function_node(graph, graph->fn->source));
-    while (graph->path.n) {
-        struct node *node = graph->path.v[graph->path.n - 1];
+    const struct ct_graph view = {graph->nodes.n, successor, graph};
+    uint32_t n_cycles;
+    const uint32_t *cycles = ct_find_cycles(graph->scratch, &view, &n_cycles);
+    bool *by_address = CT_ARENA_ARRAY(graph->scratch, bool, (size_t)n_cycles + 1);
 
-        if (node->next == node->callees.n) {
-            leave(graph, node);
-            continue;
-        }
-        struct node *callee = node->callees.v[node->next++];
+    for (uint32_t i = 0; i < graph->nodes.n; i++)
+        by_address[cycles[i]] |= cycles[i] && !graph->nodes.v[i]->function;
+    for (uint32_t i = 0; i < graph->nodes.n; i++) {
+        struct node *node = graph->nodes.v[i];
 
-        if (!callee->order)
-            visit(graph, callee);
-        else if (callee->is_open && callee->order < node->low)
-            node->low = callee->order;
+        node->cycle = (struct ct_cycle){cycles[i], by_address[cycles[i]]};
+        node->set.cycle = cycles[i];
     }
 }
 
@@ -193,6 +170,7 @@ struct ct_call_graph *ct_call_graph_create(struct ct_fn *fn)
     while (graph->mask < 2 * fn->module->functions.n + 2)
         graph->mask = graph->mask * 2 + 1;
     graph->table = CT_ARENA_ARRAY(scratch, struct node *, (size_t)graph->mask + 1);
+    add_callees(graph);
     find_cycles(graph);
     return graph;
 }

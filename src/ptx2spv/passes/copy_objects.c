@@ -35,10 +35,9 @@ static void add_piece(struct pieces *pieces, struct piece piece)
 
 static void add_access(struct pieces *pieces, const struct ct_insn *insn)
 {
-    const bool is_load = insn->op == CT_OP_LOAD, is_store = insn->op == CT_OP_STORE;
-    const uint32_t bytes = (ptx_type_bits(insn->type) + 7) / 8, n = is_load ? insn->n_results : insn->n_operands - 1;
+    const uint32_t bytes = ct_element_bytes(insn), n = ct_element_count(insn);
 
-    if ((!is_load && !is_store) || bytes > 8 || insn->offset < 0 || insn->offset > UINT32_MAX / 2) {
+    if ((insn->op != CT_OP_LOAD && insn->op != CT_OP_STORE) || bytes > 8 || insn->offset < 0 || insn->offset > UINT32_MAX / 2) {
         pieces->as_whole = true;
         return;
     }
@@ -94,18 +93,6 @@ static bool join_pieces(const struct pieces *a, const struct pieces *b, uint64_t
     return end <= size_bytes;
 }
 
-static struct ct_insn *access_object(struct ct_cursor *at, enum ct_op op, enum ptx_type type, uint32_t object, uint32_t offset)
-{
-    struct ct_insn *insn = ct_emit_insn(at, op, type, op == CT_OP_LOAD, op == CT_OP_LOAD ? 1 : 2);
-    const uint32_t align = at->fn->locals.v[object - 1].align | offset | ptx_type_bits(type) / 8;
-
-    insn->space = CT_SPACE_LOCAL;
-    insn->local = object;
-    insn->offset = offset;
-    insn->align_log2 = (uint8_t)__builtin_ctz(align);
-    return insn;
-}
-
 static void copy_piece(struct ct_fn *fn, const struct object_copy *copy, struct piece piece)
 {
     static const enum ptx_type types[] = {[1] = PTX_U8, [2] = PTX_U16, [4] = PTX_U32, [8] = PTX_U64};
@@ -113,8 +100,8 @@ static void copy_piece(struct ct_fn *fn, const struct object_copy *copy, struct 
     struct ct_cursor at = {.fn = fn, .block = copy->before->block, .before = copy->before, .where = copy->before->where};
     const ct_value value = ct_value_create(fn, ct_width_of(type));
 
-    access_object(&at, CT_OP_LOAD, type, copy->from, piece.offset)->results[0] = value;
-    access_object(&at, CT_OP_STORE, type, copy->to, piece.offset)->operands[1] = value;
+    ct_emit_object_access(&at, CT_OP_LOAD, type, copy->from, piece.offset)->results[0] = value;
+    ct_emit_object_access(&at, CT_OP_STORE, type, copy->to, piece.offset)->operands[1] = value;
 }
 
 static void copy_object(struct ct_fn *fn, const struct object_copy *copy, const struct pieces *all)

@@ -51,8 +51,9 @@ struct member {
 struct instance {
     struct group *group;         /* the innermost one that contains it; NULL: none */
     const struct member *member; /* of that group: the function whose activations have the local objects of the instance */
-    bool is_dispatch;            /* the member's code for a call by address, and not of a function */
-    uint32_t cycle;              /* one with calls by address, of which a function was inlined: this one, or it is called there; 0: none */
+    bool is_dispatch;            /* the instance is not a function, but the call by address that all those of the group lead to */
+    uint32_t
+        cycle; /* a cycle with calls by address: this is the first call of one of its functions, which is inlined, or is within one; 0: none */
 };
 
 struct pending_call {
@@ -381,6 +382,18 @@ static void bind_objects(struct ct_fn *fn, const struct ct_insn *call, const str
             fn->locals.v[body->locals[i] - 1].same_as = call->call_locals[i];
 }
 
+/* Storage that several objects share takes the greatest size and alignment of them. */
+static void join_objects(struct ct_fn *fn)
+{
+    for (uint32_t i = 0; i < fn->locals.n; i++) {
+        const struct ct_local *local = &fn->locals.v[i];
+        struct ct_local *root = &fn->locals.v[ct_local_root(fn, i + 1) - 1];
+
+        root->size_bytes = local->size_bytes > root->size_bytes ? local->size_bytes : root->size_bytes;
+        root->align = local->align > root->align ? local->align : root->align;
+    }
+}
+
 static bool is_in_cycle(const struct instance *instance, uint32_t cycle)
 {
     return instance->cycle == cycle || (instance->group && instance->group->cycle == cycle);
@@ -429,6 +442,7 @@ enum ct_pass_result ct_pass_inline(struct ct_fn *fn)
     }
     return_to_callers(&in);
     ct_copy_objects(fn, in.copies.v, in.copies.n);
+    join_objects(fn);
     ct_fn_remove_unreachable(fn);
     return CT_PASS_CHANGED;
 }

@@ -22,8 +22,8 @@ enum { INSNS_MAX = 8, PREDS_MAX = 8, DEPTH_MAX = 16, BLOCKS_MAX = 2000, THREADED
 
 enum outcome { UNKNOWN, NO, YES };
 
-/* The condition that a block branches on, as seen from one of its predecessors. If that comes after the block, in a loop, what the block itself
- * computes has its value of the iteration before there. */
+/* The condition that a block branches on, as seen from one of its predecessors. In a loop a predecessor may follow the block; what the block
+ * itself computes then has the value of the previous iteration there, which says nothing about the next one. */
 struct condition {
     ct_value value;                   /* the predicate */
     bool is_known;                    /* it is not computed in the block */

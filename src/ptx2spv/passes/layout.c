@@ -18,11 +18,6 @@ struct shared_table {
     uint32_t mask;
 };
 
-static uint64_t round_up(uint64_t value, uint64_t align)
-{
-    return align > 1 ? (value + align - 1) / align * align : value;
-}
-
 static uint32_t *find_slot(const struct ct_fn *fn, const struct shared_table *table, const struct ptx_variable *variable)
 {
     uint32_t i = (uint32_t)((uintptr_t)variable >> 4) * 2654435761u & table->mask;
@@ -80,14 +75,14 @@ static bool place_shared(struct ct_fn *fn)
         if (variable->linkage == PTX_LINK_EXTERN)
             return ct_error(fn->compilation, variable->where, PTX2SPV_INVALID_PTX, "the extern variable %s is defined nowhere",
                             variable->name);
-        bytes = round_up(bytes, variable->align);
+        bytes = ct_round_up(bytes, variable->align);
         object->offset = (uint32_t)bytes;
         if (variable->size_bytes > MAX_SEGMENT_BYTES || (bytes += variable->size_bytes) > MAX_SEGMENT_BYTES)
             return ct_error(fn->compilation, variable->where, PTX2SPV_TARGET_LACKS, "%s: more than %u bytes of shared memory", fn->name,
                             MAX_SEGMENT_BYTES);
     }
     fn->shared_bytes = (uint32_t)bytes;
-    fn->dynamic_shared_offset = (uint32_t)round_up(bytes, dynamic_align);
+    fn->dynamic_shared_offset = (uint32_t)ct_round_up(bytes, dynamic_align);
     for (uint32_t i = 0; i < fn->shared.n; i++)
         if (is_dynamic(fn->shared.v[i].variable))
             fn->shared.v[i].offset = fn->dynamic_shared_offset;
@@ -96,21 +91,9 @@ static bool place_shared(struct ct_fn *fn)
 
 /* ---- the frame ---- */
 
-static bool *find_used_locals(struct ct_fn *fn)
-{
-    bool *used = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->locals.n);
-
-    for (uint32_t b = 0; b < fn->blocks.n; b++)
-        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (insn->local)
-                used[ct_local_root(fn, insn->local) - 1] = true;
-    ct_fn_join_locals(fn);
-    return used;
-}
-
 static bool place_locals(struct ct_fn *fn)
 {
-    const bool *used = find_used_locals(fn);
+    const bool *used = ct_fn_find_used_locals(fn);
     uint64_t bytes = 0;
 
     for (uint32_t i = 0; i < fn->locals.n; i++) {
@@ -118,7 +101,7 @@ static bool place_locals(struct ct_fn *fn)
 
         if (!used[i])
             continue;
-        bytes = round_up(bytes, local->align);
+        bytes = ct_round_up(bytes, local->align);
         local->offset = (uint32_t)bytes;
         if (local->size_bytes > CT_FRAME_BYTES_MAX || (bytes += local->size_bytes) > CT_FRAME_BYTES_MAX)
             return ct_error(fn->compilation, local->variable ? local->variable->where : fn->source->where, PTX2SPV_TARGET_LACKS,

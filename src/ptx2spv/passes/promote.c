@@ -23,16 +23,6 @@ struct promoter {
     struct object *objects;
 };
 
-static uint32_t element_bytes(const struct ct_insn *insn)
-{
-    return (ptx_type_bits(insn->type) + 7) / 8;
-}
-
-static uint32_t element_count(const struct ct_insn *insn)
-{
-    return insn->op == CT_OP_LOAD ? insn->n_results : insn->n_operands - 1;
-}
-
 /* Reserves a cell for one element; false if it partly overlaps another cell. */
 static bool claim_cell(struct object *object, uint32_t first, uint32_t bytes)
 {
@@ -50,7 +40,7 @@ static bool claim_cell(struct object *object, uint32_t first, uint32_t bytes)
 
 static bool claim_access(struct promoter *pr, struct object *object, const struct ct_insn *insn)
 {
-    const uint32_t bytes = element_bytes(insn), n = element_count(insn);
+    const uint32_t bytes = ct_element_bytes(insn), n = ct_element_count(insn);
 
     if (insn->op != CT_OP_LOAD && insn->op != CT_OP_STORE)
         return false;
@@ -129,7 +119,7 @@ static void write_cell(struct ct_cursor *at, enum ptx_type type, ct_value cell, 
 
 static void rewrite_access(struct promoter *pr, struct object *object, struct ct_insn *insn)
 {
-    const uint32_t bytes = element_bytes(insn), n = element_count(insn);
+    const uint32_t bytes = ct_element_bytes(insn), n = ct_element_count(insn);
     struct ct_cursor at = {.fn = pr->fn, .block = insn->block, .before = insn, .where = insn->where};
 
     for (uint32_t i = 0; i < n; i++) {
@@ -146,16 +136,6 @@ static void rewrite_access(struct promoter *pr, struct object *object, struct ct
 static struct object *object_of(struct promoter *pr, const struct ct_insn *insn)
 {
     return insn->local ? &pr->objects[ct_local_root(pr->fn, insn->local) - 1] : NULL;
-}
-
-static void find_sizes(struct promoter *pr)
-{
-    for (uint32_t i = 0; i < pr->fn->locals.n; i++) {
-        struct object *root = &pr->objects[ct_local_root(pr->fn, i + 1) - 1];
-
-        if (pr->fn->locals.v[i].size_bytes > root->size_bytes)
-            root->size_bytes = pr->fn->locals.v[i].size_bytes;
-    }
 }
 
 static void find_accesses(struct promoter *pr)
@@ -189,7 +169,8 @@ enum ct_pass_result ct_pass_promote(struct ct_fn *fn)
     bool changed = false;
 
     pr.objects = CT_ARENA_ARRAY(pr.scratch, struct object, fn->locals.n);
-    find_sizes(&pr);
+    for (uint32_t i = 0; i < fn->locals.n; i++)
+        pr.objects[i].size_bytes = fn->locals.v[i].size_bytes;
     find_accesses(&pr);
     rewrite_accesses(&pr);
     for (uint32_t i = 0; i < fn->locals.n; i++) {

@@ -36,7 +36,7 @@ struct call {
     struct ct_block *copies; /* the begin without its head, which is empty */
     ct_value *saved;
     uint32_t n_saved, saved_bytes;
-    uint32_t first_number; /* of the first of them (ct_insn.imm) */
+    uint32_t first_number; /* of the first of them (ct_insn.saved) */
 };
 
 struct recursion {
@@ -48,11 +48,6 @@ struct recursion {
     struct frame *frames;
     struct call *calls;
 };
-
-static uint32_t round_up(uint32_t value, uint32_t align)
-{
-    return (value + align - 1) / align * align;
-}
 
 /* ct_fn_remove_unreachable has numbered the blocks. */
 static bool is_reached(const struct ct_block *block)
@@ -71,28 +66,23 @@ static uint32_t owner_of(const struct recursion *r, const struct ct_insn *insn)
 static bool place_objects(struct recursion *r)
 {
     struct ct_fn *fn = r->fn;
-    bool *used = CT_ARENA_ARRAY(r->scratch, bool, fn->locals.n);
+    const bool *used = ct_fn_find_used_locals(fn);
 
-    ct_fn_join_locals(fn);
-    for (uint32_t b = 0; b < fn->blocks.n; b++)
-        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            if (owner_of(r, insn))
-                used[ct_local_root(fn, insn->local) - 1] = true;
     for (uint32_t i = 0; i < fn->locals.n; i++) {
         struct ct_local *local = &fn->locals.v[i];
         struct frame *frame = local->owner ? &r->frames[local->owner - 1] : NULL;
 
-        if (!used[i])
+        if (!used[i] || !frame)
             continue;
         if (local->size_bytes > CT_FRAME_BYTES_MAX || frame->size_bytes > CT_FRAME_BYTES_MAX)
             return ct_error(fn->compilation, fn->source->where, PTX2SPV_TARGET_LACKS,
                             "%s: a recursive function with more than %u bytes of local memory", fn->name, CT_FRAME_BYTES_MAX);
-        local->offset = round_up(frame->size_bytes, local->align);
+        local->offset = ct_round_up(frame->size_bytes, local->align);
         frame->size_bytes = local->offset + (uint32_t)local->size_bytes;
         r->align = local->align > r->align ? local->align : r->align;
     }
     for (uint32_t f = 0; f < fn->recursive.n; f++) {
-        r->frames[f].size_bytes = round_up(r->frames[f].size_bytes, r->align);
+        r->frames[f].size_bytes = ct_round_up(r->frames[f].size_bytes, r->align);
         if (r->frames[f].size_bytes)
             r->frames[f].base = ct_value_create(fn, CT_W_32);
     }
@@ -290,7 +280,7 @@ static void find_saved(const struct recursion *r, struct ct_liveness *liveness, 
             call->saved[call->n_saved++] = live[i];
             call->saved_bytes += ct_register_bytes(width);
         }
-    call->saved_bytes = round_up(call->saved_bytes, r->align);
+    call->saved_bytes = ct_round_up(call->saved_bytes, r->align);
 }
 
 /* Nested calls always take memory, so that an endless recursion ends. */

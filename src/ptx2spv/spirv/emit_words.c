@@ -21,8 +21,8 @@ static const struct view {
 /* The number of words that an access to shared memory moves as one vector; 0: it moves them separately. */
 static uint32_t vector_words(const struct ct_insn *insn)
 {
-    const uint32_t n = insn->op == CT_OP_LOAD ? insn->n_results : insn->n_operands - 1;
-    const uint32_t words = n * ptx_type_bits(insn->type) / 32, align = insn->align_log2 ? 1u << insn->align_log2 : words * 4;
+    const uint32_t words = ct_element_count(insn) * ptx_type_bits(insn->type) / 32,
+                   align = insn->align_log2 ? 1u << insn->align_log2 : words * 4;
 
     return (words == 2 || words == 4) && align >= words * 4 ? words : 0;
 }

@@ -10,6 +10,8 @@
  * for no other thread. */
 #include "sync.h"
 
+#include "ptx2spv/ir/components.h"
+
 struct search {
     struct ct_fn *fn;
     struct ct_arena *scratch;
@@ -20,51 +22,11 @@ struct search {
     uint32_t *decides_in;                     /* indexed by value: the last component in which a branch depends on it */
 };
 
-/* ---- cycles: Tarjan's strongly connected components, without recursion ---- */
-
-static void find_components(struct search *s)
+static uint32_t successor(const void *fn, uint32_t block, uint32_t i)
 {
-    const uint32_t n = s->fn->blocks.n;
-    uint32_t *index = CT_ARENA_ARRAY(s->scratch, uint32_t, n), *low = CT_ARENA_ARRAY(s->scratch, uint32_t, n);
-    uint32_t *next = CT_ARENA_ARRAY(s->scratch, uint32_t, n), counter = 0, number = 0;
-    bool *on_stack = CT_ARENA_ARRAY(s->scratch, bool, n);
-    CT_VEC(struct ct_block *) path = {0}, stack = {0};
+    const struct ct_block *from = ((const struct ct_fn *)fn)->blocks.v[block];
 
-    *CT_PUSH(s->scratch, &path) = s->fn->blocks.v[0];
-    while (path.n) {
-        struct ct_block *block = path.v[path.n - 1];
-        const uint32_t b = block->id;
-
-        if (!index[b]) {
-            index[b] = low[b] = ++counter;
-            on_stack[b] = true;
-            *CT_PUSH(s->scratch, &stack) = block;
-        }
-        if (next[b] < block->n_succs) {
-            struct ct_block *to = block->succs[next[b]++];
-
-            if (!index[to->id])
-                *CT_PUSH(s->scratch, &path) = to;
-            else if (on_stack[to->id] && index[to->id] < low[b])
-                low[b] = index[to->id];
-            continue;
-        }
-        path.n--;
-        if (path.n && low[b] < low[path.v[path.n - 1]->id])
-            low[path.v[path.n - 1]->id] = low[b];
-        if (low[b] != index[b])
-            continue;
-        bool loops = stack.v[stack.n - 1] != block;
-        for (uint32_t i = 0; i < block->n_succs; i++)
-            loops |= block->succs[i] == block;
-        number++;
-        for (struct ct_block *member = NULL; member != block;) {
-            member = stack.v[--stack.n];
-            on_stack[member->id] = false;
-            s->component[member->id] = loops ? number : 0;
-        }
-    }
-    s->n_components = number;
+    return i < from->n_succs ? from->succs[i]->id : UINT32_MAX;
 }
 
 static void find_constants(struct search *s)
@@ -165,13 +127,13 @@ static void list_members(struct search *s)
 
 bool ct_mark_spins(struct ct_fn *fn, enum ct_spins which)
 {
+    const struct ct_graph graph = {fn->blocks.n, successor, fn};
     struct search s = {.fn = fn, .scratch = &fn->compilation->scratch};
     bool found = false;
 
-    s.component = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->blocks.n);
+    s.component = ct_find_cycles(s.scratch, &graph, &s.n_components);
     s.constant = CT_ARENA_ARRAY(s.scratch, bool, fn->values.n + 1);
     s.decides_in = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->values.n + 1);
-    find_components(&s);
     find_constants(&s);
     list_members(&s);
     for (uint32_t component = 1; component <= s.n_components; component++)
