@@ -193,6 +193,12 @@ static struct node *make_graph(const struct context *c)
 
 /* ---- calls ---- */
 
+/* Whether a call here may be recursive and is in a loop: there would be as many calls as all loops of all activations have iterations. */
+static bool may_multiply(const struct context *c)
+{
+    return c->loops && !c->is_kernel && has(c, FEATURE_RECURSION);
+}
+
 /* In functions, calls that may be recursive end at a depth, which is an argument of its own. */
 static struct node *make_call(const struct context *c)
 {
@@ -281,11 +287,11 @@ static struct node *make_statement(const struct context *c)
         return make_switch(c);
     if (what < 37 && may_nest && c->loops < 2 && has(c, FEATURE_IRREDUCIBLE))
         return make_graph(c);
-    if (what < 41 && c->n_callable && has(c, FEATURE_CALLS))
+    if (what < 41 && c->n_callable && has(c, FEATURE_CALLS) && !may_multiply(c))
         return make_call(c);
     if (what < 43 && may_exit(c))
         return make_exit(c);
-    if (what < 55 && !c->is_kernel && has(c, FEATURE_CALLS | FEATURE_RECURSION))
+    if (what < 55 && !c->is_kernel && has(c, FEATURE_CALLS | FEATURE_RECURSION) && !may_multiply(c))
         return make_call(c);
     return word_create(c);
 }
