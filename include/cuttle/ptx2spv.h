@@ -168,6 +168,18 @@ struct ptx2spv_matrix {
 };
 #define PTX2SPV_MATRICES_MAX 12
 
+/* Functions of f32 whose error the PTX ISA bounds, more tightly than Vulkan and OpenCL do ("Floating Point Instructions": ex2, lg2, sin and cos,
+ * rsqrt, sqrt, each .approx), where arguments and results are normal. */
+enum ptx2spv_near {
+    PTX2SPV_NEAR_EX2 = 1 << 0,   /* relative error 2^-22 */
+    PTX2SPV_NEAR_LG2 = 1 << 1,   /* 2^-22: absolute from 0.5 to 2, relative elsewhere */
+    PTX2SPV_NEAR_SIN = 1 << 2,   /* sin and cos: absolute error 2^-20.5 within 2 pi, 2^-14.7 within 100 pi */
+    PTX2SPV_NEAR_RSQRT = 1 << 3, /* relative error 2^-22.9 */
+    PTX2SPV_NEAR_SQRT = 1 << 4,  /* relative error 2^-23, also for subnormals if they are kept */
+    PTX2SPV_NEAR_COUNT = 5,
+    PTX2SPV_NEAR_ALL = (1 << PTX2SPV_NEAR_COUNT) - 1,
+};
+
 /* Everything about a device that the compiler may rely on. Zero means that the feature is absent. Plain data: its bytes are part of the
  * cache key, so initialize it with memset or {0} and leave no padding unset. */
 struct ptx2spv_target {
@@ -184,6 +196,9 @@ struct ptx2spv_target {
     uint32_t max_block_threads;
 
     uint32_t workarounds; /* set of enum ptx2spv_workaround: faults of the driver that must not show */
+    uint16_t
+        near_functions; /* bits of enum ptx2spv_near: the driver's functions that are as precise as PTX's approximate instructions; others are
+                                our own sequences */
 
     /* features: 0 or 1 each */
     uint8_t float64, float16, int64, int16, int8;
@@ -208,9 +223,7 @@ struct ptx2spv_target {
      * them on every device. Guaranteed by DenormPreserve, or proved for the driver: NVIDIA 580 flushes them in these operations and in
      * Fma (measured on an H200). */
     uint8_t keeps_subnormals32;
-    uint8_t near_exp2; /* the relative error of the driver's Exp2 is at most 2^-22 where the result is normal; else our own sequence is
-                          used */
-    uint8_t sync_form; /* enum ptx2spv_sync_form */
+    uint8_t sync_form;       /* enum ptx2spv_sync_form */
     uint8_t threads_in_turn; /* WARP_NATIVE on CPUs: between barriers the warps of a block run one after the other, so no warp may wait
                                 for another, and every thread must reach every barrier */
     uint8_t exact_zeros;     /* addition and division respect the sign of a constant zero: lavapipe replaces x + 0 by x (also for -0), and
@@ -234,7 +247,6 @@ struct ptx2spv_target {
                                       depends on the single rounding (exact/residuals.c): for targets without exact_fma32 on which the
                                       exact sequence would take several times as long as anything else */
     uint8_t short_offsets;         /* enum ptx2spv_offsets */
-    uint8_t near_sqrt32; /* the relative error of the driver's Sqrt of f32 is at most 2^-23, also for subnormals if they are kept */
     /* A kernel may ask the device to take f32 subnormals for zeros of the same sign, as operands of arithmetic and as results: .ftz needs no code
      * then (exact/flush_mode.c). VULKAN: the execution mode DenormFlushToZero; OPENCL: the build option -cl-denorms-are-zero, for a kernel whose
      * kernel_info.flushes32 is 1. */

@@ -38,13 +38,13 @@ static const struct driver_facts {
     const char *platform;
     enum ct_device_kind kind;
     const char *extensions;
-    uint8_t native, exact[6], keeps_subnormals32, flushes, near_exp2, llvm_functions;
+    uint8_t native, exact[6], keeps_subnormals32, flushes, near, llvm_functions;
     const char *thread_library;
     bool shared_threads, has_stacks;
 } drivers[] = {
-#define DRIVER(platform, kind, extensions, native, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, flush, exp2, llvm, threads,   \
+#define DRIVER(platform, kind, extensions, native, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, flush, near, llvm, threads,   \
                shared, stacks)                                                                                                             \
-    {platform, kind,    extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, flush, exp2,                       \
+    {platform, kind,    extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, flush, near,                       \
      llvm,     threads, shared,     stacks},
 #include "drivers.def"
 };
@@ -352,7 +352,8 @@ static void trust_specification(const struct subject *subject, struct ptx2spv_ta
     target->exact_div32 = target->exact_sqrt32 =
         single && (number(subject, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
     target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = twice;
-    target->denorm_flush32 = 1; /* -cl-denorms-are-zero allows it, and the probe tells whether the device does it */
+    target->near_functions = PTX2SPV_NEAR_SIN; /* 4 ulp; the others may have an error of 2 or 3 */
+    target->denorm_flush32 = 1;                /* -cl-denorms-are-zero allows it, and the probe tells whether the device does it */
 }
 
 static void fill_target(const struct subject *subject, const struct driver_facts *driver, const struct ct_device_info *info,
@@ -377,7 +378,7 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->exact_sqrt64 = driver->exact[5];
     target->keeps_subnormals32 = driver->keeps_subnormals32;
     target->denorm_flush32 = driver->flushes;
-    target->near_exp2 = driver->near_exp2;
+    target->near_functions = driver->near ? PTX2SPV_NEAR_ALL : 0;
     target->llvm_functions = driver->llvm_functions && processor_has_fma();
     target->exact_zeros = 1;
     target->vectorizes = info->kind == CT_DEVICE_CPU;
@@ -422,6 +423,7 @@ bool ct_cl_device_examine(const struct ct_cl_api *api, cl_platform_id platform, 
     driver = find_driver(&subject, out_info->kind);
     out_info->thread_library = driver->thread_library;
     out_info->shared_threads = driver->shared_threads;
+    out_info->unproven_functions = !driver->near;
     out_info->block_local_bytes = driver->has_stacks ? ct_cl_stacks_room() : 0;
     out_info->thread_routine = ct_cl_device_needs_waiters(out_info) ? ct_cl_waiter_main : NULL;
     fill_target(&subject, driver, out_info, &out_info->target);

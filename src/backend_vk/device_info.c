@@ -40,7 +40,15 @@ struct properties {
 };
 
 /* Values of columns of drivers.def. */
-enum { FLUSHES = 2, SPLITS = 3, REFINED = 2, NEAR = 3, SLOW = 2, FIXED = PTX2SPV_OFFSETS_SHORT_FIXED };
+enum { FLUSHES = 2, SPLITS = 3, REFINED = 2, SLOW = 2, FIXED = PTX2SPV_OFFSETS_SHORT_FIXED };
+enum {
+    EX2 = PTX2SPV_NEAR_EX2,
+    LG2 = PTX2SPV_NEAR_LG2,
+    SIN = PTX2SPV_NEAR_SIN,
+    RSQRT = PTX2SPV_NEAR_RSQRT,
+    SQRT = PTX2SPV_NEAR_SQRT,
+    MEASURED = PTX2SPV_NEAR_ALL + 1
+};
 enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT }; /* marks a row of drivers.def for all devices of a driver */
 
 static const struct driver_facts {
@@ -48,10 +56,10 @@ static const struct driver_facts {
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, exp2, zeros, kernel, refresh, unroll, warps, inlines, offsets, dedicates, few_registers;
+    uint8_t exact[6], subnormals32, near, zeros, kernel, refresh, unroll, warps, inlines, offsets, dedicates, few_registers;
     uint32_t stack;
 } drivers[] = {
-#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, exp2, zeros, kernel, refresh, unroll,    \
+#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, near, zeros, kernel, refresh, unroll,    \
                warps, inlines, offsets, dedicates, few_registers, stack)                                                                   \
     {id,                                                                                                                                   \
      CT_VK_EXT_##mark,                                                                                                                     \
@@ -59,7 +67,7 @@ static const struct driver_facts {
      granule,                                                                                                                              \
      {fma32, fma64, div32, div64, sqrt32, sqrt64},                                                                                         \
      subnormals32,                                                                                                                         \
-     exp2,                                                                                                                                 \
+     near,                                                                                                                                 \
      zeros,                                                                                                                                \
      kernel,                                                                                                                               \
      refresh,                                                                                                                              \
@@ -75,7 +83,7 @@ static const struct driver_facts {
 
 static const struct driver_facts *find_driver(VkDriverId id, const bool has[CT_VK_EXT_COUNT])
 {
-    static const struct driver_facts unknown = {.rule = CT_ADDRESS_CHOSEN, .granule = UNKNOWN_GRANULE};
+    static const struct driver_facts unknown = {.rule = CT_ADDRESS_CHOSEN, .granule = UNKNOWN_GRANULE, .near = MEASURED};
 
     for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++)
         if (drivers[i].id == id && (drivers[i].mark == CT_VK_EXT_ANY || has[drivers[i].mark]))
@@ -322,11 +330,10 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
     target->exact_div64 = driver->exact[3];
     target->exact_sqrt32 = driver->exact[4] == 1;
     target->refined_sqrt32 = driver->exact[4] == REFINED;
-    target->near_sqrt32 = driver->exact[4] == NEAR;
     target->exact_sqrt64 = driver->exact[5] != 0;
     target->refined_roots64 = driver->exact[5] == SLOW;
     target->keeps_subnormals32 = target->denorm_preserve32 || driver->subnormals32;
-    target->near_exp2 = driver->exp2;
+    target->near_functions = driver->near & PTX2SPV_NEAR_ALL;
     target->unroll_hint = driver->unroll;
     target->exact_zeros = driver->zeros;
     target->inlines = driver->inlines;
@@ -522,6 +529,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     fill_capabilities(out, &properties, out_info);
     fill_target(out, &properties, driver, out_info, &out_info->target);
     out_info->unproven_warps = !driver->warps;
+    out_info->unproven_functions = (driver->near & MEASURED) != 0;
     ct_vk_find_matrices(instance, out, &out_info->target);
     out_info->target.sampled_images = has_texture_descriptors(out, &properties);
     out_info->target.images_take_any_place = out_info->driver_id == CT_DRIVER_NVIDIA; /* its texture units are CUDA's */

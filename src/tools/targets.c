@@ -109,7 +109,7 @@ static const struct {
       .guards_fma32 = 1,
       .refined_sqrt32 = 1,
       .refined_roots64 = 1,
-      .near_exp2 = 1,
+      .near_functions = PTX2SPV_NEAR_ALL,
       .exact_zeros = 1,
       .unroll_hint = 1}},
     {"opencl",
@@ -117,12 +117,13 @@ static const struct {
     {"intel_cpu",
      {EVERY_OPENCL, .workarounds = INTEL_CPU_WORKAROUNDS, .shared_bytes = 262144, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_NATIVE,
       .threads_in_turn = 1, .float16 = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1,
-      .atomic_float64_add_shared = 1, .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .near_exp2 = 1, .vectorizes = 1,
-      .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
+      .atomic_float64_add_shared = 1, .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .near_functions = PTX2SPV_NEAR_ALL,
+      .vectorizes = 1, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
     {"pocl",
      {EVERY_OPENCL, .workarounds = POCL_WORKAROUNDS, .shared_bytes = 1048576, .subgroup_size = 32, .warp_form = PTX2SPV_WARP_COLLECTIVE,
       .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1, .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1,
-      .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .llvm_functions = 1, .vectorizes = 1, .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
+      .exact_fma32 = 1, .exact_div32 = 1, .exact_sqrt32 = 1, .near_functions = PTX2SPV_NEAR_ALL, .llvm_functions = 1, .vectorizes = 1,
+      .vectors = PTX2SPV_VECTORS_LOADS_SPLIT}},
 };
 
 const struct ptx2spv_target *tool_target(const char *name)

@@ -172,17 +172,13 @@ static void test_warps_are_probed(void **state)
 static int make_folder(void **state);
 static int remove_folder(void **state);
 
-/* A device as core represents it, with an unknown driver that claims native warps. */
-static bool keeps_native_warps(struct ct_device_info info)
+/* The target of a device as core represents it, after its probe. */
+static struct ptx2spv_target probed(struct ct_device_info info)
 {
     const struct ct_backend *backend = backend_of_environment();
-    struct ct_device device = {.backend = backend};
+    struct ct_device device = {.backend = backend, .info = info};
     struct ct_backend_device *opened;
 
-    info.unproven_warps = true;
-    info.target.warp_form = PTX2SPV_WARP_NATIVE;
-    info.target.subgroup_size = 32;
-    device.info = info;
     ct_mutex_init(&device.lock, CT_RANK_DEVICE);
     ct_once_init(&device.probed);
     assert_int_equal(backend->device_open(0, &opened), CUDA_SUCCESS);
@@ -190,7 +186,16 @@ static bool keeps_native_warps(struct ct_device_info info)
     backend->device_close(opened);
     ct_once_destroy(&device.probed);
     ct_mutex_finish(&device.lock);
-    return device.info.target.warp_form == PTX2SPV_WARP_NATIVE;
+    return device.info.target;
+}
+
+/* An unknown driver that claims native warps. */
+static bool keeps_native_warps(struct ct_device_info info)
+{
+    info.unproven_warps = true;
+    info.target.warp_form = PTX2SPV_WARP_NATIVE;
+    info.target.subgroup_size = 32;
+    return probed(info).warp_form == PTX2SPV_WARP_NATIVE;
 }
 
 static void test_wrong_warps_become_collective(void **state)
@@ -206,6 +211,52 @@ static void test_wrong_warps_become_collective(void **state)
     is_native = infos[0].target.warp_form == PTX2SPV_WARP_NATIVE;
     assert_int_equal(keeps_native_warps(infos[0]), is_native);
     assert_int_equal(keeps_native_warps(infos[0]), is_native); /* from the cache */
+}
+
+/* ---- elementary functions ---- */
+
+/* Lavapipe's exponential has an error of 2^-21.9; all functions of the OpenCL runtimes are precise. */
+static uint32_t precise_functions(const struct ct_device_info *info)
+{
+    return strstr(info->name, "llvmpipe") ? PTX2SPV_NEAR_ALL & ~(uint32_t)PTX2SPV_NEAR_EX2 : PTX2SPV_NEAR_ALL;
+}
+
+static void test_functions_are_measured(void **state)
+{
+    const struct ct_backend *backend = backend_of_environment();
+    const struct ct_device_info *infos;
+    struct ct_backend_device *device;
+    uint32_t near = 0;
+    unsigned count;
+
+    (void)state;
+    assert_int_equal(backend->enumerate(&infos, &count), CUDA_SUCCESS);
+    if (!count || infos[0].kind != CT_DEVICE_CPU)
+        skip();
+    assert_int_equal(backend->device_open(0, &device), CUDA_SUCCESS);
+    assert_int_equal(ct_probe_functions(backend, device, &infos[0].target, &near), CUDA_SUCCESS);
+    assert_int_equal(near, precise_functions(&infos[0]));
+    backend->device_close(device);
+}
+
+/* What a driver without a row in the table claims is replaced by what it does, which the cache keeps. */
+static void test_unproven_functions_are_measured(void **state)
+{
+    const struct ct_device_info *infos;
+    struct ct_device_info info;
+    unsigned count;
+
+    (void)state;
+    assert_int_equal(backend_of_environment()->enumerate(&infos, &count), CUDA_SUCCESS);
+    if (!count || infos[0].kind != CT_DEVICE_CPU)
+        skip();
+    info = infos[0];
+    info.unproven_functions = true;
+    info.target.near_functions = PTX2SPV_NEAR_EX2;
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(probed(info).near_functions, precise_functions(&info));
+    info.unproven_functions = false;
+    assert_int_equal(probed(info).near_functions, PTX2SPV_NEAR_EX2);
 }
 
 /* ---- the cache ---- */
@@ -339,6 +390,8 @@ int main(void)
         cmocka_unit_test(test_device_is_probed),
         cmocka_unit_test(test_warps_are_probed),
         cmocka_unit_test_setup_teardown(test_wrong_warps_become_collective, make_folder, remove_folder),
+        cmocka_unit_test(test_functions_are_measured),
+        cmocka_unit_test_setup_teardown(test_unproven_functions_are_measured, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_answer_is_kept, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_damaged_answer_is_not_believed, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_many_processes, make_folder, remove_folder),

@@ -2,8 +2,9 @@
 /* Compares what a GPU's compiler makes of kernels in CUDA, as Cuttle translates them, and of the same kernels written by hand in GLSL
  * (bench/parity, bench/handwritten). Nothing is executed.
  *
- *   parity [--exact] CHIP PTX FTZ_PTX SPIRV_FOLDER
+ *   parity [--exact] [--precise] CHIP PTX FTZ_PTX SPIRV_FOLDER
  *     --exact        with CUTTLE_MATH=exact
+ *     --precise      as on a device whose own functions are as precise as PTX's (core/device/probe_functions.c)
  *     CHIP           text that the judge's name must contain
  *     PTX            the file with our side's kernels
  *     FTZ_PTX        the same kernels with .ftz: those that compute with f32 are compared a second time, as NAME .ftz
@@ -138,12 +139,15 @@ int main(int argc, char **argv)
 {
     static struct judge judge; /* lives as long as the process */
     char why[512] = "";
-    const bool exact = argc > 1 && !strcmp(argv[1], "--exact");
+    bool exact = false, precise = false;
     int result;
 
-    argv += exact;
-    if (argc - exact != 5) {
-        fprintf(stderr, "usage: parity [--exact] CHIP PTX FTZ_PTX SPIRV_FOLDER\n");
+    for (; argc > 1 && !strncmp(argv[1], "--", 2); argv++, argc--) {
+        exact |= !strcmp(argv[1], "--exact");
+        precise |= !strcmp(argv[1], "--precise");
+    }
+    if (argc != 5) {
+        fprintf(stderr, "usage: parity [--exact] [--precise] CHIP PTX FTZ_PTX SPIRV_FOLDER\n");
         return EXIT_USAGE;
     }
     if (!judge_open_vulkan(&judge, why, sizeof why)) {
@@ -156,6 +160,8 @@ int main(int argc, char **argv)
     }
     if (exact)
         judge.target.exact_fma32 = judge.target.splits_fma32 = 0;
+    if (precise)
+        judge.target.near_functions = PTX2SPV_NEAR_ALL;
     printf("# %s\n", judge.name);
     result = compare(&judge, argv[2], false, argv[4]);
     return result ? result : compare(&judge, argv[3], true, argv[4]);

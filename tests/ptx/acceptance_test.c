@@ -60,7 +60,7 @@ static const struct ptx2spv_target device = {
     .exact_sqrt64 = 1,
     .exact_zeros = 1,
     .keeps_subnormals32 = 1,
-    .near_exp2 = 1,
+    .near_functions = PTX2SPV_NEAR_ALL,
 };
 
 /* A row of differences.txt. */

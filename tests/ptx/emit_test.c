@@ -34,7 +34,8 @@
 #define OPENCL_FEATURES                                                                                                                    \
     .atomic_int64_global = 1, .atomic_int64_shared = 1, .atomic_float32_add_global = 1, .atomic_float32_add_shared = 1,                    \
     .atomic_float64_add_global = 1, .atomic_float64_add_shared = 1, .denorm_preserve32 = 1, .rounding_rte64 = 1,                           \
-    .signed_zero_inf_nan16 = 1, .shader_clock_device = 1, .exact_fma32 = 1, .exact_fma64 = 1, .exact_div64 = 1, .near_exp2 = 1
+    .signed_zero_inf_nan16 = 1, .shader_clock_device = 1, .exact_fma32 = 1, .exact_fma64 = 1, .exact_div64 = 1,                            \
+    .near_functions = PTX2SPV_NEAR_ALL
 
 static const struct {
     const char *name;
@@ -68,7 +69,8 @@ static const struct {
       .workarounds = OPENCL_WORKAROUNDS | PTX2SPV_WORKAROUND_PREDICATED_LOOPS | PTX2SPV_WORKAROUND_LOST_SIGNS}},
     {"roots", {BASE, FEATURES, .push_constant_bytes = 256, .exact_sqrt32 = 1, .keeps_subnormals32 = 1}},
     {"functions inlined", {BASE, .push_constant_bytes = 128, .memory_model_device_scope = 1, .inlines = 1}},
-    {"subnormals flushed", {BASE, FEATURES, .push_constant_bytes = 128, .denorm_flush32 = 1, .keeps_subnormals32 = 1, .near_exp2 = 1}},
+    {"subnormals flushed",
+     {BASE, FEATURES, .push_constant_bytes = 128, .denorm_flush32 = 1, .keeps_subnormals32 = 1, .near_functions = PTX2SPV_NEAR_ALL}},
     {"OpenCL, subnormals flushed",
      {OPENCL, OPENCL_FEATURES, .workarounds = OPENCL_WORKAROUNDS, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8,
       .denorm_flush32 = 1}},

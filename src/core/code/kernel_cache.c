@@ -11,7 +11,8 @@
 #define SPIRV_HEADER_WORDS 5u
 
 /* The bytes of a target are part of the key: equal targets have equal bytes. */
-_Static_assert(offsetof(struct ptx2spv_target, float64) == offsetof(struct ptx2spv_target, workarounds) + 4 &&
+_Static_assert(offsetof(struct ptx2spv_target, near_functions) == offsetof(struct ptx2spv_target, workarounds) + 4 &&
+                   offsetof(struct ptx2spv_target, float64) == offsetof(struct ptx2spv_target, near_functions) + 2 &&
                    offsetof(struct ptx2spv_target, matrices) == offsetof(struct ptx2spv_target, lockstep) + 1 &&
                    offsetof(struct ptx2spv_target, windows) ==
                        offsetof(struct ptx2spv_target, matrices) + sizeof((struct ptx2spv_target *)0)->matrices,

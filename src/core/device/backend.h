@@ -114,6 +114,7 @@ struct ct_device_info {
     uint64_t block_local_bytes;      /* local memory that all threads of a block may have together; 0: any */
     void *(*thread_routine)(void *); /* of threads of the backend that execute kernels, too; NULL: there are none */
     bool unproven_warps;             /* warps are native if a probe of the device succeeds (probe_warps.c), else collective */
+    bool unproven_functions;         /* target.near_functions is a presumption until a probe has measured them (probe_functions.c) */
     uint32_t workarounds;            /* active workarounds: a set of CT_WORKAROUND(..); the target has those of the compiler */
     struct ptx2spv_target target;
 };

@@ -2,7 +2,7 @@
 /* The probe of a device's arithmetic. A kernel runs difficult cases of fma, division, roots and subnormals with the device's own
  * operations, if the backend's table of drivers calls them exact. An operation with a wrong result is replaced by the compiler's own
  * sequence from then on. A few cases prove nothing, so an operation is only used if the table calls it exact and the probe finds no error.
- * Warps are the exception: see ct_device_info.unproven_warps and probe_warps.c.
+ * Warps and elementary functions are exceptions: see ct_device_info.unproven_warps, unproven_functions, probe_warps.c, probe_functions.c.
  *
  * The probe runs when the first kernel is compiled, so programs without kernels do not pay for it, and its result is cached on disk. */
 #include "probe.h"
@@ -20,6 +20,8 @@
 
 #define BLOCK_THREADS 32u
 #define TEXT_BYTES 8192
+#define WARPS (UINT32_C(1) << CT_PROBE_WARPS)
+#define FUNCTIONS ((uint32_t)PTX2SPV_NEAR_ALL << CT_PROBE_FUNCTIONS)
 
 enum operation {
 #define OPERATION(id, fact, width, text) OPERATION_##id,
@@ -186,6 +188,8 @@ CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device
 
 /* ---- once for each device ---- */
 
+static const char *const functions[PTX2SPV_NEAR_COUNT] = {"ex2", "lg2", "sin or cos", "rsqrt", "sqrt"}; /* enum ptx2spv_near */
+
 static void report(const struct ct_device *device, uint32_t wrong)
 {
     const uint32_t flush = UINT32_C(1) << CT_PROBE_FLUSH32, inexact = wrong & ~flush;
@@ -197,7 +201,11 @@ static void report(const struct ct_device *device, uint32_t wrong)
     if (wrong & flush) /* no table says that it does */
         ct_log(CT_LOG_INFO, "device %d: %s does not flush subnormal f32 as CUDA does; .ftz is emulated", device->ordinal,
                device->info.driver);
-    if (wrong >> CT_PROBE_WARPS & 1)
+    for (unsigned i = 0; i < PTX2SPV_NEAR_COUNT; i++)
+        if (wrong >> (CT_PROBE_FUNCTIONS + i) & 1)
+            ct_log(CT_LOG_INFO, "device %d: %s of %s is less precise than PTX allows; multiply-adds compute it", device->ordinal,
+                   functions[i], device->info.driver);
+    if (wrong & WARPS)
         ct_log(CT_LOG_WARN, "device %d: %s shuffles or votes wrongly in divergent code; warps exchange through shared memory",
                device->ordinal, device->info.driver);
 }
@@ -205,36 +213,54 @@ static void report(const struct ct_device *device, uint32_t wrong)
 /* The claims that can be probed and are not excluded by options. */
 static uint32_t claims_to_test(const struct ct_device_info *info)
 {
-    const bool tests_arithmetic = ct_config()->probe && strcmp(ct_config()->math, "fast") != 0;
-    const bool tests_warps = ct_config()->probe && info->unproven_warps && info->target.warp_form == PTX2SPV_WARP_NATIVE;
+    const bool tests_arithmetic = strcmp(ct_config()->math, "fast") != 0;
+    const bool tests_warps = info->unproven_warps && info->target.warp_form == PTX2SPV_WARP_NATIVE;
+    uint32_t claims = tests_warps ? WARPS : 0;
 
-    return (tests_arithmetic ? claims_of(&info->target) : 0) | (uint32_t)tests_warps << CT_PROBE_WARPS;
+    if (!ct_config()->probe)
+        return 0;
+    if (tests_arithmetic)
+        claims |= claims_of(&info->target) | (info->unproven_functions ? FUNCTIONS : 0);
+    return claims;
 }
 
 /* Warps that could not be probed count as wrong, since nothing is known about them. The cache says so until the result is known, for the
  * next process in case the driver crashes this one. */
 static uint32_t probe_warps(struct ct_device *device, struct ct_backend_device *opened, uint32_t tested, uint32_t wrong)
 {
-    const uint32_t warps = UINT32_C(1) << CT_PROBE_WARPS;
     bool is_right = false;
 
-    ct_probe_cache_write(&device->info, tested, wrong | warps);
+    ct_probe_cache_write(&device->info, tested, wrong | WARPS);
     if (ct_probe_warps(device->backend, opened, &device->info.target, &is_right) != CUDA_SUCCESS)
         ct_log(CT_LOG_INFO, "the warps of device %d could not be probed", device->ordinal);
-    return is_right ? wrong : wrong | warps;
+    return is_right ? wrong : wrong | WARPS;
 }
 
-/* False: the device's arithmetic could not be probed. */
+/* After the arithmetic, since the kernel relies on it. What the table of drivers presumes holds if the functions cannot be measured. */
+static CUresult probe_functions(const struct ct_device *device, struct ct_backend_device *opened, uint32_t *wrong)
+{
+    struct ptx2spv_target target = device->info.target;
+    uint32_t near = target.near_functions;
+    CUresult r;
+
+    take_back(&target, *wrong);
+    r = ct_probe_functions(device->backend, opened, &target, &near);
+    *wrong |= FUNCTIONS & ~(near << CT_PROBE_FUNCTIONS);
+    return r;
+}
+
+/* False: something could not be probed. */
 static bool probe(struct ct_device *device, struct ct_backend_device *opened, uint32_t tested, uint32_t *out_wrong)
 {
-    const uint32_t warps = UINT32_C(1) << CT_PROBE_WARPS;
     CUresult r = CUDA_SUCCESS;
 
-    if (tested & ~warps)
+    if (tested & ~(WARPS | FUNCTIONS))
         r = ct_probe_run(device->backend, opened, &device->info.target, out_wrong);
+    if (r == CUDA_SUCCESS && tested & FUNCTIONS)
+        r = probe_functions(device, opened, out_wrong);
     if (r != CUDA_SUCCESS)
         ct_log(CT_LOG_INFO, "device %d could not be probed (error %d): the table of drivers is used", device->ordinal, (int)r);
-    if (tested & warps)
+    if (tested & WARPS)
         *out_wrong = probe_warps(device, opened, tested, *out_wrong);
     return r == CUDA_SUCCESS;
 }
@@ -249,7 +275,9 @@ static void settle(struct ct_device *device, struct ct_backend_device *opened)
         ct_probe_cache_write(info, tested, wrong);
     report(device, wrong);
     take_back(&info->target, wrong);
-    if (info->unproven_warps && (wrong >> CT_PROBE_WARPS & 1 || !(tested >> CT_PROBE_WARPS & 1)))
+    if (tested & FUNCTIONS)
+        info->target.near_functions = PTX2SPV_NEAR_ALL & ~(wrong >> CT_PROBE_FUNCTIONS);
+    if (info->unproven_warps && (wrong & WARPS || !(tested & WARPS)))
         info->target.warp_form = PTX2SPV_WARP_COLLECTIVE;
     ct_probe_matrices(device->backend, opened, info);
 }

@@ -3,7 +3,7 @@
  * are correct. */
 #ifndef CT_CORE_PROBE_H
 #define CT_CORE_PROBE_H
-/* Parts: probe_cache.c, probe_matrices.c, probe_warps.c. */
+/* Parts: probe_cache.c, probe_functions.c, probe_matrices.c, probe_warps.c. */
 
 #include "backend.h"
 
@@ -19,6 +19,7 @@ enum ct_probe_fact {
 #include "probe.def"
     CT_PROBE_FACT_COUNT,
     CT_PROBE_WARPS = CT_PROBE_FACT_COUNT, /* ct_device_info.unproven_warps: subgroup instructions in divergent code */
+    CT_PROBE_FUNCTIONS,                   /* and the next ones: enum ptx2spv_near, of ct_device_info.unproven_functions */
 };
 /* Runs the test cases of the target's claims. *out_wrong: the claims that a case disproves. It is untouched on failure. */
 CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
@@ -28,6 +29,11 @@ CUresult ct_probe_run(const struct ct_backend *backend, struct ct_backend_device
  * untouched on failure. */
 CUresult ct_probe_warps(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
                         bool *out_right);
+
+/* Measures the device's own functions, whatever the target says of them. *out_near: those that are as precise as PTX's, a set of enum ptx2spv_near. It is
+ * untouched on failure. */
+CUresult ct_probe_functions(const struct ct_backend *backend, struct ct_backend_device *opened, const struct ptx2spv_target *target,
+                            uint32_t *out_near);
 
 /* ---- probe_matrices.c ---- */
 /* Finds out, or reads from the disk cache, which lane holds which element of the target's matrices, and removes those for which that cannot be

@@ -30,6 +30,7 @@ static void take_fast_math(struct ct_device *device)
 
     claim_all(&device->info.target);
     device->info.target.fma32_flushes = flushes;
+    device->info.target.near_functions = PTX2SPV_NEAR_ALL;
     device->info.target.splits_fma32 = splits; /* such drivers contract a product and a sum, and take Fma apart */
     device->info.target.exact_fma32 = !splits;
     ct_log(CT_LOG_WARN, "device %d: CUTTLE_MATH=fast: fma, division and square root are only as accurate as the driver's operations",
@@ -40,6 +41,13 @@ static void take_own_math(struct ptx2spv_target *target)
 {
     target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 0;
     target->exact_fma64 = target->refined_sqrt32 = target->refined_roots64 = target->guards_fma32 = target->splits_fma32 = 0;
+}
+
+/* Believes everything that a probe does not disprove. */
+static void take_probed_math(struct ct_device_info *info)
+{
+    claim_all(&info->target);
+    info->unproven_functions = true;
 }
 
 /* As on AMD's GPUs before GFX10.3. */
@@ -56,12 +64,15 @@ static void take_single_math(struct ptx2spv_target *target)
     target->float64 = 0;
 }
 
-/* As on GPUs of which only fused operations are known to be exact: f32 quotients, roots and exponentials are made of them, and f64 roots as on
+/* As on GPUs of which only fused operations are known to be exact: f32 quotients, roots and elementary functions are made of them, and f64 roots as on
  * NVIDIA's. */
-static void take_refined_math(struct ptx2spv_target *target)
+static void take_refined_math(struct ct_device_info *info)
 {
+    struct ptx2spv_target *target = &info->target;
+
+    info->unproven_functions = false;
     target->refined_roots64 = 1;
-    target->exact_div32 = target->exact_sqrt32 = target->near_sqrt32 = target->near_exp2 = 0;
+    target->exact_div32 = target->exact_sqrt32 = target->near_functions = 0;
 }
 
 /* Treats the driver as an unknown one that claims to support what native warps need. */
@@ -94,7 +105,7 @@ static void apply_options(struct ct_device *device)
     else if (!strcmp(ct_config()->math, "exact"))
         take_own_math(target);
     else if (!strcmp(ct_config()->math, "probed"))
-        claim_all(target);
+        take_probed_math(&device->info);
     else if (!strcmp(ct_config()->math, "guarded"))
         target->guards_fma32 = 1;
     else if (!strcmp(ct_config()->math, "split"))
@@ -102,7 +113,7 @@ static void apply_options(struct ct_device *device)
     else if (!strcmp(ct_config()->math, "single"))
         take_single_math(target);
     else if (!strcmp(ct_config()->math, "refined"))
-        take_refined_math(target);
+        take_refined_math(&device->info);
     if (!strcmp(ct_config()->sync, "resumed"))
         target->sync_form = PTX2SPV_SYNC_RESUMED;
     else if (!strcmp(ct_config()->sync, "predicated"))

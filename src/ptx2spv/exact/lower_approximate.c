@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lower: approximate instructions (PTX ISA: ex2, lg2, sin, cos, tanh, rsqrt, and .approx of rcp and sqrt).
  *
- * The device's own instruction is used in the range for which Vulkan specifies its precision. Subnormal arguments and results, which PTX
- * without .ftz keeps but devices may flush, are scaled into that range by powers of two. Errors that the ISA allows: ex2 2^-22 relative,
- * lg2 2^-22 (absolute between 0.5 and 2), rsqrt 2^-22.9, sin and cos 2^-20.5 absolute within [-pi, pi], tanh 2^-11 relative. Vulkan
- * guarantees less ("Precision and Operation of SPIR-V Instructions"): ex2 is our own unless the target's is known to be precise enough;
- * lg2, sin, cos and rsqrt are the device's, which NVIDIA's and lavapipe keep within these bounds. sqrt, 2^-23, is the device's if that is known
- * to be precise enough; where there are fused operations, a step from the inverse root, whose error Vulkan and OpenCL limit to 2 ulp; or else
- * the exact root. */
+ * The device's own function is used if it is known to be within the bounds of the ISA (enum ptx2spv_near). Vulkan guarantees none of them: its sines
+ * may be 2^-11 off ("Precision and Operation of SPIR-V Instructions"). Subnormal arguments and results, which PTX without .ftz keeps but devices may
+ * flush, are scaled by powers of two. Otherwise the function is our own (elementary.c); sqrt is a step from the inverse root where there are fused
+ * operations, whose error Vulkan and OpenCL limit to 2 ulp, or else the exact root. tanh may have a relative error of 2^-11, for which the exponential of
+ * every device is precise enough. */
+#include "elementary.h"
 #include "lower.h"
-
-#include <math.h>
 
 static ct_value f32(struct ct_cursor *at, double value)
 {
@@ -42,57 +39,7 @@ static ct_value driver_exponential(struct ct_cursor *at, ct_value x)
     return op2(at, CT_OP_FMUL, power, either(at, is_small, 0x1p-24, 1.0));
 }
 
-static ct_value multiply_add(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
-{
-    if (at->fn->target->exact_fma32)
-        return ct_float_fused32(at, a, b, c);
-    return op2(at, CT_OP_FADD, op2(at, CT_OP_FMUL, a, b), c);
-}
-
-/* 2^f for |f| <= 1/2, by a polynomial that interpolates it at the seven Chebyshev nodes. Evaluated in f32 for every third f in that
- * interval, the error was at most 2^-23.17, and 2^-23.51 with fused operations. */
-static ct_value exponential_of_fraction(struct ct_cursor *at, ct_value f)
-{
-    static const float coefficients[] = {0x1.444p-13f, 0x1.5f48cp-10f, 0x1.3b2a1cp-7f, 0x1.c6aeccp-5f, 0x1.ebfbep-3f, 0x1.62e43p-1f, 1.0f};
-    ct_value power = f32(at, coefficients[0]);
-
-    for (unsigned i = 1; i < sizeof coefficients / sizeof *coefficients; i++)
-        power = multiply_add(at, power, f, f32(at, coefficients[i]));
-    return power;
-}
-
-/* 2^n as f32, for n from -126 to 127. */
-static ct_value power_of_two(struct ct_cursor *at, ct_value n)
-{
-    return ct_shl_imm(at, ct_add_imm(at, n, 127), 23);
-}
-
-/* 2^x = 2^f * 2^n with n integral. 2^n is applied in two factors, so that only the last product rounds. */
-static ct_value own_exponential(struct ct_cursor *at, ct_value x)
-{
-    const ct_value clamped = op2(at, CT_OP_FMAX, op2(at, CT_OP_FMIN, x, f32(at, 200.0)), f32(at, -200.0));
-    const ct_value whole = ct_op1(at, CT_OP_FRINT, PTX_F32, clamped);
-    const ct_value n = ct_converted(at, CT_OP_FTOI, PTX_F32, PTX_S32, whole), half = ct_sar_imm(at, n, 1);
-    ct_value power = exponential_of_fraction(at, op2(at, CT_OP_FSUB, clamped, whole));
-
-    power = op2(at, CT_OP_FMUL, power, power_of_two(at, half));
-    power = op2(at, CT_OP_FMUL, power, power_of_two(at, ct_sub(at, n, half)));
-    return ct_select(at, ct_float_is_nan(at, PTX_F32, x), x, power);
-}
-
-/* The same without subnormal results, so without a product for the exponent. The sum of x and 1.5 * 2^23 is rounded to an integer, n, and its lower
- * bits are those of n. From 128 on the product with infinity is infinite, and it keeps NaN. */
-static ct_value own_normal_exponential(struct ct_cursor *at, ct_value x)
-{
-    const ct_value n = op2(at, CT_OP_FADD, x, f32(at, 0x1.8p23)), whole = op2(at, CT_OP_FSUB, n, f32(at, 0x1.8p23));
-    ct_value power = exponential_of_fraction(at, op2(at, CT_OP_FSUB, x, whole));
-
-    power = ct_add(at, power, ct_shl_imm(at, n, 23));
-    power = ct_select(at, is_below(at, x, -126.0), f32(at, 0.0), power);
-    return ct_select(at, is_below(at, x, 128.0), power, op2(at, CT_OP_FMUL, x, f32(at, INFINITY)));
-}
-
-static ct_value logarithm(struct ct_cursor *at, ct_value x)
+static ct_value driver_logarithm(struct ct_cursor *at, ct_value x)
 {
     const ct_value is_small = is_below(at, ct_float_magnitude(at, PTX_F32, x), 0x1p-126);
     const ct_value scaled = op2(at, CT_OP_FMUL, x, either(at, is_small, 0x1p24, 1.0));
@@ -114,13 +61,19 @@ ct_value ct_lower_driver_inverse_root32(struct ct_cursor *at, ct_value x)
     return op2(at, CT_OP_FMUL, inverse, either(at, is_great, 0x1p-32, 1.0));
 }
 
+/* Whether the device's function is as precise as PTX's. */
+static bool is_near(const struct ct_lower *l, enum ptx2spv_near function)
+{
+    return (l->fn->target->near_functions & function) != 0;
+}
+
 /* `refine` handles subnormals. */
 static ct_value inverse_root(struct ct_lower *l, ct_value x)
 {
     const ct_value result = ct_lower_driver_inverse_root32(&l->at, x);
 
     l->fn->values.v[result.i].def->refined = !l->insn->ftz && !l->fn->target->keeps_subnormals32;
-    return result;
+    return is_near(l, PTX2SPV_NEAR_RSQRT) ? result : ct_elementary_inverse_root(&l->at, x, result);
 }
 
 /* tanh |x| = 1 - 2 / (2^(|x| * 2/ln 2) + 1); near zero, where that cancels, x - x^3/3 + 2*x^5/15. If the device flushes subnormals, numbers
@@ -167,20 +120,26 @@ static ct_value approximate32(struct ct_lower *l, ct_value x)
 
     switch ((unsigned)l->insn->op) {
     case CT_OP_FEX2:
-        if (!l->fn->target->near_exp2)
-            return l->insn->ftz ? own_normal_exponential(at, x) : own_exponential(at, x);
+        if (!is_near(l, PTX2SPV_NEAR_EX2))
+            return ct_elementary_exponential(at, x, l->insn->ftz);
         return l->insn->ftz ? ct_op1(at, CT_OP_FEX2, PTX_F32, x) : driver_exponential(at, x);
     case CT_OP_FLG2:
-        return l->insn->ftz ? ct_op1(at, CT_OP_FLG2, PTX_F32, x) : logarithm(at, x);
+        if (!is_near(l, PTX2SPV_NEAR_LG2))
+            return ct_elementary_logarithm(at, x, l->insn->ftz);
+        return l->insn->ftz ? ct_op1(at, CT_OP_FLG2, PTX_F32, x) : driver_logarithm(at, x);
+    case CT_OP_FSIN:
+        return is_near(l, PTX2SPV_NEAR_SIN) ? ct_op1(at, CT_OP_FSIN, PTX_F32, x) : ct_elementary_sine(at, x);
+    case CT_OP_FCOS:
+        return is_near(l, PTX2SPV_NEAR_SIN) ? ct_op1(at, CT_OP_FCOS, PTX_F32, x) : ct_elementary_cosine(at, x);
     case CT_OP_FRSQRT:
         return inverse_root(l, x);
     case CT_OP_FTANH:
         return hyperbolic_tangent(at, x);
     case CT_OP_FSQRT:
-        if (l->fn->target->near_sqrt32 && (l->insn->ftz || l->fn->target->keeps_subnormals32))
+        if (is_near(l, PTX2SPV_NEAR_SQRT) && (l->insn->ftz || l->fn->target->keeps_subnormals32))
             return ct_op1(at, CT_OP_FSQRT, PTX_F32, x);
         return ct_lower_root(l, PTX_F32, PTX_RN, x);
-    default: /* sin, cos, rcp */
+    default: /* rcp */
         return ct_op1(at, l->insn->op, PTX_F32, x);
     }
 }

@@ -2,7 +2,7 @@
 /* `cuttle selftest`: checks of a device through the API, as a program would use it. */
 #ifndef CT_TOOLS_SELFTEST_H
 #define CT_TOOLS_SELFTEST_H
-/* Parts: basics.c, exactness.c, interop.c, memory.c, speed.c. */
+/* Parts: basics.c, exactness.c, functions.c, interop.c, memory.c, speed.c. */
 
 #include "cuda.h"
 
