@@ -51,6 +51,52 @@ static const struct row {
      " add.s64 %a, %a, %d;\nM: ld.global.u32 %r, [%a];",
      false},
     {"unsigned", "mul.wide.u32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", true},
+    {"neighbours",
+     "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a]; add.s32 %k, %i, 1; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d;\n"
+     "ld.global.u32 %n, [%a]; sub.u32 %n, %n, %r; add.s32 %k, %i, 2; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %k, "
+     "[%a+-4];\n"
+     "sub.u32 %r, %k, %n;",
+     false},
+    {"neighbours, the last one first",
+     "add.s32 %k, %i, 2; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %n, [%a]; add.s32 %k, %i, 1; mul.wide.s32 %d, %k, 4;\n"
+     "add.s64 %a, %p, %d; ld.global.u32 %k, [%a]; sub.u32 %n, %n, %k; mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];\n"
+     "xor.b32 %r, %r, %n; xor.b32 %r, %r, %n;",
+     false},
+    {"unsigned neighbours, the last one first",
+     "add.s32 %k, %i, 2; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %n, [%a]; add.s32 %k, %i, 1; mul.wide.u32 %d, %k, 4;\n"
+     "add.s64 %a, %p, %d; ld.global.u32 %k, [%a]; sub.u32 %n, %n, %k; mul.wide.u32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];\n"
+     "xor.b32 %r, %r, %n; xor.b32 %r, %r, %n;",
+     true},
+    {"a neighbour behind a branch",
+     "add.s32 %k, %i, 1; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %n, [%a]; setp.gt.s32 %x, %j, 2000000000; mov.u32 %r, "
+     "0; @%x bra L;\n"
+     "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a]; add.s32 %k, %i, 2; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d;\n"
+     "ld.global.u32 %k, [%a]; sub.u32 %k, %k, %n; add.u32 %r, %r, %k; sub.u32 %r, %r, %k; L:",
+     false},
+    {"neighbours in a loop, and indices that it advances alike",
+     "sub.s32 %j, %i, 12; mov.u32 %k, 0; sub.s32 %n, %i, 11; sub.s32 %m, %i, 24;\n"
+     "L: mul.wide.s32 %d, %j, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a+8]; mul.wide.s32 %d, %n, 4; add.s64 %a, %p, %d;\n"
+     "ld.global.u32 %s, [%a+4]; sub.u32 %s, %s, %r; mul.wide.s32 %d, %m, 4; add.s64 %a, %p, %d; ld.global.u32 %t, [%a+16]; sub.u32 %t, %t, "
+     "%r;\n"
+     "or.b32 %s, %s, %t; add.s32 %j, %j, 2; add.s32 %n, %n, 2; add.s32 %m, %m, 4; add.s32 %k, %k, 1; setp.lt.s32 %x, %k, 6; @%x bra L;\n"
+     "add.u32 %r, %r, %s;",
+     false},
+    {"indices that a loop counts down",
+     "add.s32 %j, %i, 4; mov.u32 %k, 2; add.s32 %m, %i, 8;\n"
+     "L: add.s32 %j, %j, -2; add.s32 %m, %m, -4; add.s32 %k, %k, -1; mul.wide.s32 %d, %j, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];\n"
+     "mul.wide.s32 %d, %m, 4; add.s64 %a, %p, %d; ld.global.u32 %t, [%a]; sub.u32 %t, %t, %r; add.u32 %r, %r, %t; setp.ne.s32 %x, %k, 0; "
+     "@%x "
+     "bra L;",
+     false},
+    {"rows of a picture",
+     "ld.global.u32 %m, [%q]; mad.lo.s32 %k, %m, %j, %i; add.s32 %n, %m, 2; mad.lo.s32 %n, %n, %j, %i; sub.s32 %n, %n, %k;\n"
+     "shl.b32 %k, %j, 1; sub.s32 %n, %n, %k; add.s32 %k, %n, %i; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];",
+     false},
+    {"bytes of a word",
+     "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %n, [%a]; shl.b32 %k, %n, 2; and.b32 %r, %k, 1020; shr.u32 %r, %r, 2;\n"
+     "shr.u32 %k, %n, 6; and.b32 %k, %k, 1020; shl.b32 %k, %k, 6; or.b32 %r, %r, %k; shr.u32 %k, %n, 12; and.b32 %k, %k, 4080;\n"
+     "shl.b32 %k, %k, 12; or.b32 %r, %r, %k; shr.u32 %k, %n, 22; and.b32 %k, %k, 1020; shl.b32 %k, %k, 22; or.b32 %r, %r, %k;",
+     false},
     {"unsigned, behind", "add.s32 %k, %i, 1; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a+-4];", true},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
@@ -69,7 +115,8 @@ static void compile(struct bench *bench)
         snprintf(text, sizeof text,
                  ".version 7.0\n.target sm_70\n.address_size 64\n"
                  ".visible .entry k(.param .u64 p, .param .u64 q, .param .u64 v, .param .u64 to, .param .u32 i, .param .u32 j)\n{\n"
-                 "  .reg .b64 %%p, %%q, %%v, %%to, %%a, %%b, %%d, %%w;\n  .reg .b32 %%i, %%j, %%k, %%n, %%r;\n  .reg .pred %%x;\n  "
+                 "  .reg .b64 %%p, %%q, %%v, %%to, %%a, %%b, %%d, %%w;\n  .reg .b32 %%i, %%j, %%k, %%m, %%n, %%r, %%s, %%t;\n  .reg .pred "
+                 "%%x;\n  "
                  "ld.param.u64 %%p, [p];\n  "
                  "ld.param.u64 %%q, [q];\n"
                  "  ld.param.u64 %%v, [v];\n  ld.param.u64 %%to, [to];\n  ld.param.u32 %%i, [i];\n  ld.param.u32 %%j, [j];\n  cvt.s64.s32 "

@@ -395,6 +395,17 @@ void ct_block_remove_edge(struct ct_fn *fn, struct ct_block *block, uint32_t suc
     ct_block_drop_pred(target, at);
 }
 
+uint32_t *ct_fn_count_uses(const struct ct_fn *fn)
+{
+    uint32_t *uses = CT_ARENA_ARRAY(&fn->compilation->scratch, uint32_t, fn->values.n);
+
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            for (uint32_t i = 0; i < insn->n_operands; i++)
+                uses[insn->operands[i].i]++;
+    return uses;
+}
+
 void ct_fn_compute_defs(struct ct_fn *fn)
 {
     for (uint32_t i = 0; i < fn->values.n; i++)

@@ -17,9 +17,18 @@
  * the base in scalar registers; otherwise an access takes six instructions of 32-bit vectors.
  * Pointers that a loop moves away from a parameter get an offset of 32 bits, which the loop moves likewise, or are left alone
  * (PTX2SPV_OFFSETS_SHORT_FIXED).
+ * Two accesses of one object whose distances from p differ by a small constant, modulo 2^32, really are that far from each other, however the distances
+ * were computed. So if the first is executed whenever the second is, the second has the address of the first plus the constant, which drivers add in
+ * the access, or they make one access of both:
+ *
+ *     x = load.global [p + 4 * ext.u32 i]                x = load.global [b]
+ *     j = add.32 i, 1                             =>
+ *     y = load.global [p + 4 * ext.u32 j]                y = load.global [b + 4]
+ *
  * Only the addresses of accesses are changed: what a program computes with pointers otherwise need not point into an object. A pointer that was
  * loaded from memory is left alone, since the object may be larger than those that existed when the kernel was launched. */
-#include "ptx2spv/ir/builder.h"
+#include "ptx2spv/ir/polynomial.h"
+#include "inductions.h"
 #include "simplify.h"
 
 enum { DEPTH_MAX = 6, TERMS_MAX = 8, PHIS_MAX = 64 }; /* how far operands are followed; terms of a sum; phis that start from each other */
@@ -35,8 +44,28 @@ struct moving {
     bool positive;
 };
 
+/* An access whose address was replaced. */
+struct place {
+    const struct ct_insn *base;    /* the parameter */
+    struct ct_polynomial distance; /* from it, without the constant term, */
+    uint32_t constant;             /* and that */
+    bool is_located;               /* else the distance did not fit into a polynomial */
+    bool is_positive;              /* the distance is a sum of terms that are not negative */
+    struct ct_insn *access;
+    struct place *next; /* with the same hash */
+};
+/* The accesses of a block, in order. */
+struct block_places {
+    uint32_t n;
+    struct distance *distances;
+    struct place *places;
+};
+#define PLACE_BUCKETS 256u
+#define PLACES_TRIED 32 /* of a bucket */
+
 struct offsets {
     struct ct_fn *fn;
+    struct place *places[PLACE_BUCKETS];
     struct moving *moving; /* indexed by value of the original function */
     unsigned n_busy;
 };
@@ -268,8 +297,72 @@ static bool is_near(int64_t offset)
     return offset > -NEAR && offset < NEAR;
 }
 
-static void replace_address(struct ct_fn *fn, struct ct_insn *access, const struct distance *d)
+static struct place place_of(struct ct_insn *access, const struct distance *d)
 {
+    struct place place = {.base = definition(d->fn, d->base), .access = access, .is_located = true};
+
+    for (uint32_t i = 0; i < d->n_terms && place.is_located; i++) {
+        struct ct_polynomial term;
+
+        ct_polynomial_of(d->fn, d->terms[i].value, &term);
+        place.is_located = ct_polynomial_add(&place.distance, &term, 1);
+    }
+    place.constant = ct_polynomial_take_constant(&place.distance) + (uint32_t)d->constant + (uint32_t)access->offset;
+    place.is_positive = place.is_located && are_terms_positive(d) && (int64_t)d->constant + access->offset >= 0;
+    return place;
+}
+
+static struct place **bucket_of(struct offsets *o, const struct place *place)
+{
+    return &o->places[(ct_polynomial_hash(&place->distance) ^ place->base->results[0].i) % PLACE_BUCKETS];
+}
+
+/* The constant that leads from the address of an earlier access to this place. */
+static int64_t step_from(const struct place *earlier, const struct place *place)
+{
+    return earlier->access->offset + (int32_t)(place->constant - earlier->constant);
+}
+
+static bool are_parallel(const struct place *a, const struct place *b)
+{
+    return a->base == b->base && ct_polynomials_equal(&a->distance, &b->distance);
+}
+
+/* An earlier access not far before the place, which is always executed first. Accesses are visited in reverse postorder. */
+static const struct place *neighbour_or_null(const struct place *list, const struct place *place)
+{
+    unsigned tried = 0;
+
+    for (const struct place *p = list; p && tried++ < PLACES_TRIED; p = p->next) {
+        const int64_t step = step_from(p, place);
+
+        if (step >= 0 && is_near(step) && ct_block_dominates(p->access->block, place->access->block) && are_parallel(p, place))
+            return p;
+    }
+    return NULL;
+}
+
+/* The distance from a place to the first one in memory of those that follow in its block and lie parallel to it: 0 or less. All of them are executed
+ * if one is, and all their distances from the parameter are positive sums, so that the first one is what its lower 32 bits say. */
+static int32_t first_step(const struct block_places *block, uint32_t index)
+{
+    const struct place *place = &block->places[index];
+    int32_t least = 0;
+
+    for (uint32_t i = index + 1; place->is_positive && i < block->n; i++) {
+        const struct place *other = &block->places[i];
+        const int32_t step = (int32_t)(other->constant - place->constant);
+
+        if (other->is_positive && step < least && is_near(step) && are_parallel(place, other))
+            least = step;
+    }
+    return least;
+}
+
+/* `first`: the address is to be that of a place so far from this one, 0 or less. */
+static void replace_address(struct ct_insn *access, const struct distance *d, int32_t first)
+{
+    struct ct_fn *fn = d->fn;
     struct ct_cursor at = {.fn = fn, .block = access->block, .before = access, .where = access->where};
     const int64_t constant = (int64_t)d->constant + access->offset;
     ct_value base = d->base, sum = sum_of_terms(&at, d);
@@ -280,6 +373,10 @@ static void replace_address(struct ct_fn *fn, struct ct_insn *access, const stru
         sum = ct_add_imm(&at, sum, (uint32_t)constant);
         positive &= constant > 0;
     }
+    if (access->offset + first < 0) {
+        sum = ct_add_imm(&at, sum, (uint32_t)(access->offset + first));
+        access->offset = -first;
+    }
     if (fn->target->pointer_rule == PTX2SPV_POINTER_OR)
         base = ct_or_imm(&at, base, fn->target->pointer_mask);
     if (!positive) {
@@ -287,8 +384,25 @@ static void replace_address(struct ct_fn *fn, struct ct_insn *access, const stru
         base = ct_add_imm(&at, base, -BIAS);
     }
     access->operands[0] = ct_add(&at, base, ct_zext64(&at, sum));
-    access->is_device = true;
-    fn->limits_objects = true;
+}
+
+static void place_access(struct offsets *o, struct block_places *block, uint32_t index)
+{
+    struct place *place = &block->places[index], **bucket = bucket_of(o, place);
+    const struct place *neighbour = place->is_located ? neighbour_or_null(*bucket, place) : NULL;
+
+    place->access->is_device = true;
+    o->fn->limits_objects = true;
+    if (neighbour) {
+        place->access->offset = step_from(neighbour, place);
+        place->access->operands[0] = neighbour->access->operands[0];
+        return;
+    }
+    replace_address(place->access, &block->distances[index], place->is_located ? first_step(block, index) : 0);
+    if (place->is_located) {
+        place->next = *bucket;
+        *bucket = place;
+    }
 }
 
 static bool is_access(const struct ct_insn *insn)
@@ -297,23 +411,61 @@ static bool is_access(const struct ct_insn *insn)
            insn->n_operands && insn->operands[0].i;
 }
 
+/* Finds the accesses of a block whose addresses can be replaced. */
+static void find_places(struct offsets *o, const struct ct_block *block, struct block_places *out)
+{
+    out->n = 0;
+    for (struct ct_insn *insn = block->first; insn; insn = insn->next) {
+        struct distance d = {.offsets = o, .fn = o->fn};
+
+        if (!is_access(insn))
+            continue;
+        add_terms(&d, insn->operands[0], DEPTH_MAX);
+        if (d.failed || !d.base.i || !d.n_terms)
+            continue;
+        out->distances[out->n] = d;
+        out->places[out->n++] = place_of(insn, &d);
+    }
+}
+
+static uint32_t count_accesses(const struct ct_block *block)
+{
+    uint32_t n = 0;
+
+    for (const struct ct_insn *insn = block->first; insn; insn = insn->next)
+        n += is_access(insn);
+    return n;
+}
+
+static void place_accesses(struct offsets *o, const struct ct_block *block)
+{
+    struct ct_arena *scratch = &o->fn->compilation->scratch;
+    const uint32_t n = count_accesses(block);
+    struct block_places places = {.distances = CT_ARENA_ARRAY(scratch, struct distance, n),
+                                  .places = CT_ARENA_ARRAY(scratch, struct place, n)};
+
+    find_places(o, block, &places);
+    for (uint32_t i = 0; i < places.n; i++)
+        place_access(o, &places, i);
+}
+
 enum ct_pass_result ct_pass_offsets(struct ct_fn *fn)
 {
     const uint32_t rule = fn->target->pointer_rule;
     struct offsets o = {.fn = fn};
+    struct ct_block **blocks;
+    uint32_t n;
 
     if (!fn->target->short_offsets || fn->compilation->options.any_grid || (rule != PTX2SPV_POINTER_SAME && rule != PTX2SPV_POINTER_OR))
         return CT_PASS_UNCHANGED;
     o.moving = CT_ARENA_ARRAY(&fn->compilation->scratch, struct moving, fn->values.n);
-    for (uint32_t b = 0; b < fn->blocks.n; b++)
-        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next) {
-            struct distance d = {.offsets = &o, .fn = fn};
-
-            if (!is_access(insn))
-                continue;
-            add_terms(&d, insn->operands[0], DEPTH_MAX);
-            if (!d.failed && d.base.i && d.n_terms)
-                replace_address(fn, insn, &d);
-        }
-    return fn->limits_objects ? CT_PASS_CHANGED : CT_PASS_UNCHANGED;
+    blocks = ct_fn_rpo_blocks(fn, &n);
+    ct_fn_compute_dominators(fn);
+    for (uint32_t b = 0; b < n; b++)
+        place_accesses(&o, blocks[b]);
+    if (!fn->limits_objects)
+        return CT_PASS_UNCHANGED;
+    ct_fn_compute_defs(fn);
+    ct_merge_inductions(fn); /* the offsets of pointers that loops move */
+    return CT_PASS_CHANGED;
 }
