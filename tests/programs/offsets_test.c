@@ -5,7 +5,6 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -15,64 +14,64 @@
 
 enum { WORDS = 4096, MIDDLE = 2048, TEXT = 2048 };
 #define GIB (UINT64_C(1) << 30)
+#define ANY INT32_MIN
 
 /* r = the word at p[i], or other things about it. p: the address in the middle, i and j: s32, w: i in 64 bits, q: a place with the address. */
 static const struct row {
     const char *name, *body;
-    bool signed_only; /* i is not negative */
+    int32_t least; /* value of i */
 } rows[] = {
-    {"signed", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", false},
-    {"signed, constant in front", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, -16; ld.global.u32 %r, [%a+16];", false},
-    {"large constants", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, 1048576; ld.global.u32 %r, [%a+-1048576];", false},
-    {"extended, shifted", "cvt.s64.s32 %d, %i; shl.b64 %d, %d, 2; add.s64 %a, %d, %p; ld.global.u32 %r, [%a];", false},
-    {"64 bits", "mul.lo.s64 %d, %w, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", false},
+    {"signed", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", ANY},
+    {"signed, constant in front", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, -16; ld.global.u32 %r, [%a+16];", ANY},
+    {"large constants", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, 1048576; ld.global.u32 %r, [%a+-1048576];", ANY},
+    {"extended, shifted", "cvt.s64.s32 %d, %i; shl.b64 %d, %d, 2; add.s64 %a, %d, %p; ld.global.u32 %r, [%a];", ANY},
+    {"64 bits", "mul.lo.s64 %d, %w, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", ANY},
     {"two terms",
      "mul.wide.s32 %d, %j, 4; add.s64 %a, %p, %d; sub.s32 %k, %i, %j; mul.wide.s32 %d, %k, 4; add.s64 %a, %a, %d; ld.global.u32 %r, [%a];",
-     false},
-    {"a loaded pointer", "ld.global.u64 %a, [%q]; mul.wide.s32 %d, %i, 4; add.s64 %a, %a, %d; ld.global.u32 %r, [%a];", false},
-    {"a distance as the parameter", "ld.global.u64 %a, [%q]; add.s64 %a, %a, %v; ld.global.u32 %r, [%a];", false},
-    {"stored", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a]; st.global.u32 [%a], %r; ld.global.u32 %r, [%a];",
-     false},
-    {"atomic", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; atom.global.add.u32 %r, [%a], 0;", false},
+     ANY},
+    {"a loaded pointer", "ld.global.u64 %a, [%q]; mul.wide.s32 %d, %i, 4; add.s64 %a, %a, %d; ld.global.u32 %r, [%a];", ANY},
+    {"a distance as the parameter", "ld.global.u64 %a, [%q]; add.s64 %a, %a, %v; ld.global.u32 %r, [%a];", ANY},
+    {"stored", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a]; st.global.u32 [%a], %r; ld.global.u32 %r, [%a];", ANY},
+    {"atomic", "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; atom.global.add.u32 %r, [%a], 0;", ANY},
     {"moved by a loop",
      "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, -40; mov.u32 %k, 10;\n"
      "L: add.s64 %a, %a, 4; sub.s32 %k, %k, 1; setp.ne.s32 %x, %k, 0; ld.global.u32 %r, [%a]; @%x bra L;",
-     false},
+     ANY},
     {"moved by loops in a loop",
      "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; add.s64 %a, %a, -64; mov.u32 %k, 4;\n"
      "L: mov.u64 %b, %a; mov.u32 %n, 4;\n"
      "M: ld.global.u32 %r, [%b+4]; add.s64 %b, %b, 4; sub.s32 %n, %n, 1; setp.ne.s32 %x, %n, 0; @%x bra M;\n"
      "add.s64 %a, %a, 16; sub.s32 %k, %k, 1; setp.ne.s32 %x, %k, 0; @%x bra L;",
-     false},
+     ANY},
     {"one of two",
      "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; setp.lt.s32 %x, %j, 0; @%x bra L; ld.global.u32 %r, [%p];\n"
      "add.s64 %a, %a, 8; add.s64 %a, %a, -8; bra M;\nL: mul.wide.s32 %d, %j, 4; add.s64 %a, %p, %d; sub.s32 %k, %i, %j; mul.wide.s32 %d, "
      "%k, 4;"
      " add.s64 %a, %a, %d;\nM: ld.global.u32 %r, [%a];",
-     false},
-    {"unsigned", "mul.wide.u32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", true},
+     ANY},
+    {"unsigned", "mul.wide.u32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];", 0},
     {"neighbours",
      "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a]; add.s32 %k, %i, 1; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d;\n"
      "ld.global.u32 %n, [%a]; sub.u32 %n, %n, %r; add.s32 %k, %i, 2; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %k, "
      "[%a+-4];\n"
      "sub.u32 %r, %k, %n;",
-     false},
+     ANY},
     {"neighbours, the last one first",
      "add.s32 %k, %i, 2; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %n, [%a]; add.s32 %k, %i, 1; mul.wide.s32 %d, %k, 4;\n"
      "add.s64 %a, %p, %d; ld.global.u32 %k, [%a]; sub.u32 %n, %n, %k; mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];\n"
      "xor.b32 %r, %r, %n; xor.b32 %r, %r, %n;",
-     false},
+     ANY},
     {"unsigned neighbours, the last one first",
      "add.s32 %k, %i, 2; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %n, [%a]; add.s32 %k, %i, 1; mul.wide.u32 %d, %k, 4;\n"
      "add.s64 %a, %p, %d; ld.global.u32 %k, [%a]; sub.u32 %n, %n, %k; mul.wide.u32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];\n"
      "xor.b32 %r, %r, %n; xor.b32 %r, %r, %n;",
-     true},
+     0},
     {"a neighbour behind a branch",
      "add.s32 %k, %i, 1; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %n, [%a]; setp.gt.s32 %x, %j, 2000000000; mov.u32 %r, "
      "0; @%x bra L;\n"
      "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a]; add.s32 %k, %i, 2; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d;\n"
      "ld.global.u32 %k, [%a]; sub.u32 %k, %k, %n; add.u32 %r, %r, %k; sub.u32 %r, %r, %k; L:",
-     false},
+     ANY},
     {"neighbours in a loop, and indices that it advances alike",
      "sub.s32 %j, %i, 12; mov.u32 %k, 0; sub.s32 %n, %i, 11; sub.s32 %m, %i, 24;\n"
      "L: mul.wide.s32 %d, %j, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a+8]; mul.wide.s32 %d, %n, 4; add.s64 %a, %p, %d;\n"
@@ -80,24 +79,32 @@ static const struct row {
      "%r;\n"
      "or.b32 %s, %s, %t; add.s32 %j, %j, 2; add.s32 %n, %n, 2; add.s32 %m, %m, 4; add.s32 %k, %k, 1; setp.lt.s32 %x, %k, 6; @%x bra L;\n"
      "add.u32 %r, %r, %s;",
-     false},
+     ANY},
     {"indices that a loop counts down",
      "add.s32 %j, %i, 4; mov.u32 %k, 2; add.s32 %m, %i, 8;\n"
      "L: add.s32 %j, %j, -2; add.s32 %m, %m, -4; add.s32 %k, %k, -1; mul.wide.s32 %d, %j, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];\n"
      "mul.wide.s32 %d, %m, 4; add.s64 %a, %p, %d; ld.global.u32 %t, [%a]; sub.u32 %t, %t, %r; add.u32 %r, %r, %t; setp.ne.s32 %x, %k, 0; "
      "@%x "
      "bra L;",
-     false},
+     ANY},
     {"rows of a picture",
      "ld.global.u32 %m, [%q]; mad.lo.s32 %k, %m, %j, %i; add.s32 %n, %m, 2; mad.lo.s32 %n, %n, %j, %i; sub.s32 %n, %n, %k;\n"
      "shl.b32 %k, %j, 1; sub.s32 %n, %n, %k; add.s32 %k, %n, %i; mul.wide.s32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a];",
-     false},
+     ANY},
     {"bytes of a word",
      "mul.wide.s32 %d, %i, 4; add.s64 %a, %p, %d; ld.global.u32 %n, [%a]; shl.b32 %k, %n, 2; and.b32 %r, %k, 1020; shr.u32 %r, %r, 2;\n"
      "shr.u32 %k, %n, 6; and.b32 %k, %k, 1020; shl.b32 %k, %k, 6; or.b32 %r, %r, %k; shr.u32 %k, %n, 12; and.b32 %k, %k, 4080;\n"
      "shl.b32 %k, %k, 12; or.b32 %r, %r, %k; shr.u32 %k, %n, 22; and.b32 %k, %k, 1020; shl.b32 %k, %k, 22; or.b32 %r, %r, %k;",
-     false},
-    {"unsigned, behind", "add.s32 %k, %i, 1; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a+-4];", true},
+     ANY},
+    {"unsigned, behind", "add.s32 %k, %i, 1; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a+-4];", 0},
+    {"unsigned, before the parameter", "add.s32 %k, %i, 511; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %r, [%a+-2044];",
+     -511},
+    {"unsigned, far before the parameter",
+     "add.s32 %k, %i, 2048; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; add.s64 %a, %a, -8192; ld.global.u32 %r, [%a];", -2048},
+    {"unsigned neighbours before the parameter",
+     "add.s32 %k, %i, 400; mul.wide.u32 %d, %k, 4; add.s64 %a, %p, %d; ld.global.u32 %n, [%a+-1592]; ld.global.u32 %r, [%a+-1600];\n"
+     "ld.global.u32 %m, [%a+-1596]; xor.b32 %n, %n, %m; xor.b32 %r, %r, %n; xor.b32 %r, %r, %n;",
+     -400},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -139,7 +146,7 @@ static void read_words(const struct bench *bench, CUdeviceptr p, int32_t index, 
         int32_t other = -index / 2 + 5;
         uint32_t found = ~want;
 
-        if (rows[i].signed_only && index < 0)
+        if (index < rows[i].least)
             continue;
         ok(cuMemcpyHtoD(q, &p, sizeof p));
         ok(cuMemcpyHtoD(to, &found, sizeof found));

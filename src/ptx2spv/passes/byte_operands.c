@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* byte_operands: a byte of a word, multiplied by a power of two, in the form in which drivers find it: operations of AMD's GPUs before RDNA 3 and of Intel's
+/* byte_operands: a byte of a word, multiplied by a power of two, in the form in which drivers find it: operations of AMD's GPUs before RDNA 3
  * take a byte of a register as their operand (targets with ptx2spv_target.short_offsets).
  * In:  SSA, lowered. No pass behind this one simplifies.   Out: the same.
  *

@@ -373,7 +373,7 @@ static void replace_address(struct ct_insn *access, const struct distance *d, in
         sum = ct_add_imm(&at, sum, (uint32_t)constant);
         positive &= constant > 0;
     }
-    if (access->offset + first < 0) {
+    if (first < 0 && access->offset + first < 0) {
         sum = ct_add_imm(&at, sum, (uint32_t)(access->offset + first));
         access->offset = -first;
     }
