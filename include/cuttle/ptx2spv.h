@@ -196,9 +196,8 @@ struct ptx2spv_target {
     uint32_t max_block_threads;
 
     uint32_t workarounds; /* set of enum ptx2spv_workaround: faults of the driver that must not show */
-    uint16_t
-        near_functions; /* bits of enum ptx2spv_near: the driver's functions that are as precise as PTX's approximate instructions; others are
-                                our own sequences */
+    /* Set of enum ptx2spv_near: the driver's functions that are as precise as PTX's approximate instructions. Our own sequences replace others. */
+    uint16_t near_functions;
 
     /* features: 0 or 1 each */
     uint8_t float64, float16, int64, int16, int8;

@@ -236,7 +236,12 @@ static uint32_t probe_warps(struct ct_device *device, struct ct_backend_device *
     return is_right ? wrong : wrong | WARPS;
 }
 
-/* After the arithmetic, since the kernel relies on it. What the table of drivers presumes holds if the functions cannot be measured. */
+static uint32_t all_functions_but(uint32_t near)
+{
+    return FUNCTIONS & ~(near << CT_PROBE_FUNCTIONS);
+}
+
+/* After the arithmetic, since the kernel relies on it. */
 static CUresult probe_functions(const struct ct_device *device, struct ct_backend_device *opened, uint32_t *wrong)
 {
     struct ptx2spv_target target = device->info.target;
@@ -245,7 +250,7 @@ static CUresult probe_functions(const struct ct_device *device, struct ct_backen
 
     take_back(&target, *wrong);
     r = ct_probe_functions(device->backend, opened, &target, &near);
-    *wrong |= FUNCTIONS & ~(near << CT_PROBE_FUNCTIONS);
+    *wrong = (*wrong & ~FUNCTIONS) | all_functions_but(near);
     return r;
 }
 
@@ -269,7 +274,7 @@ static void settle(struct ct_device *device, struct ct_backend_device *opened)
 {
     struct ct_device_info *info = &device->info;
     const uint32_t tested = claims_to_test(info);
-    uint32_t wrong = 0;
+    uint32_t wrong = tested & all_functions_but(info->target.near_functions); /* what the table presumes, if nothing can be measured */
 
     if (tested && !ct_probe_cache_read(info, tested, &wrong) && probe(device, opened, tested, &wrong))
         ct_probe_cache_write(info, tested, wrong);
