@@ -63,8 +63,15 @@ struct block_places {
 #define PLACE_BUCKETS 256u
 #define PLACES_TRIED 32 /* of a bucket */
 
+struct lowered {
+    struct ct_insn *sum;        /* a parameter and -2^31 */
+    const struct ct_insn *base; /* the parameter */
+};
+
 struct offsets {
     struct ct_fn *fn;
+    CT_VEC(struct lowered) lowered;
+    bool *has_constants; /* indexed by value of the original function: a parameter; accesses through it have constants */
     struct place *places[PLACE_BUCKETS];
     struct moving *moving; /* indexed by value of the original function */
     unsigned n_busy;
@@ -360,9 +367,9 @@ static int32_t first_step(const struct block_places *block, uint32_t index)
 }
 
 /* `first`: the address is to be that of a place so far from this one, 0 or less. */
-static void replace_address(struct ct_insn *access, const struct distance *d, int32_t first)
+static void replace_address(struct offsets *o, struct ct_insn *access, const struct distance *d, int32_t first)
 {
-    struct ct_fn *fn = d->fn;
+    struct ct_fn *fn = o->fn;
     struct ct_cursor at = {.fn = fn, .block = access->block, .before = access, .where = access->where};
     const int64_t constant = (int64_t)d->constant + access->offset;
     ct_value base = d->base, sum = sum_of_terms(&at, d);
@@ -382,8 +389,14 @@ static void replace_address(struct ct_insn *access, const struct distance *d, in
     if (!positive) {
         sum = ct_add_imm(&at, sum, BIAS);
         base = ct_add_imm(&at, base, -BIAS);
+        *CT_PUSH(&fn->compilation->scratch, &o->lowered) = (struct lowered){fn->values.v[base.i].def, definition(fn, d->base)};
     }
     access->operands[0] = ct_add(&at, base, ct_zext64(&at, sum));
+}
+
+static void note_constant(struct offsets *o, const struct place *place)
+{
+    o->has_constants[place->base->results[0].i] |= place->access->offset != 0;
 }
 
 static void place_access(struct offsets *o, struct block_places *block, uint32_t index)
@@ -396,12 +409,33 @@ static void place_access(struct offsets *o, struct block_places *block, uint32_t
     if (neighbour) {
         place->access->offset = step_from(neighbour, place);
         place->access->operands[0] = neighbour->access->operands[0];
+        note_constant(o, place);
         return;
     }
-    replace_address(place->access, &block->distances[index], place->is_located ? first_step(block, index) : 0);
+    replace_address(o, place->access, &block->distances[index], place->is_located ? first_step(block, index) : 0);
+    note_constant(o, place);
     if (place->is_located) {
         place->next = *bucket;
         *bucket = place;
+    }
+}
+
+/* Parameters less 2^31, where accesses have constants: in words, since AMD's compiler would add a constant of 64 bits to those of the accesses, which
+ * are then too large for these, and take two scalar operations each. */
+static void lower_in_words(struct offsets *o)
+{
+    for (uint32_t i = 0; o->fn->target->short_offsets == PTX2SPV_OFFSETS_SHORT && i < o->lowered.n; i++) {
+        struct ct_insn *sum = o->lowered.v[i].sum;
+        struct ct_cursor at = {.fn = o->fn, .block = sum->block, .before = sum, .where = sum->where};
+        ct_value low, high;
+
+        if (!o->has_constants[o->lowered.v[i].base->results[0].i])
+            continue;
+        ct_unpack2(&at, sum->operands[0], &low, &high);
+        high = ct_add_imm(&at, ct_add(&at, high, ct_shr_imm(&at, low, 31)), UINT64_MAX);
+        sum->op = CT_OP_COPY;
+        sum->operands[0] = ct_pack2(&at, ct_xor_imm(&at, low, BIAS), high);
+        sum->n_operands = 1;
     }
 }
 
@@ -459,10 +493,12 @@ enum ct_pass_result ct_pass_offsets(struct ct_fn *fn)
     if (!fn->target->short_offsets || fn->compilation->options.any_grid || (rule != PTX2SPV_POINTER_SAME && rule != PTX2SPV_POINTER_OR))
         return CT_PASS_UNCHANGED;
     o.moving = CT_ARENA_ARRAY(&fn->compilation->scratch, struct moving, fn->values.n);
+    o.has_constants = CT_ARENA_ARRAY(&fn->compilation->scratch, bool, fn->values.n);
     blocks = ct_fn_rpo_blocks(fn, &n);
     ct_fn_compute_dominators(fn);
     for (uint32_t b = 0; b < n; b++)
         place_accesses(&o, blocks[b]);
+    lower_in_words(&o);
     if (!fn->limits_objects)
         return CT_PASS_UNCHANGED;
     ct_fn_compute_defs(fn);
