@@ -9,11 +9,6 @@
 
 #define ROUNDER 0x1.8p23 /* x + ROUNDER is rounded to an integer whose lower bits are those of the sum's encoding */
 
-static ct_value f32(struct ct_cursor *at, double value)
-{
-    return ct_float_const(at, PTX_F32, value);
-}
-
 static ct_value sum(struct ct_cursor *at, ct_value a, ct_value b)
 {
     return ct_op2(at, CT_OP_FADD, PTX_F32, a, b);
@@ -29,15 +24,10 @@ static ct_value product(struct ct_cursor *at, ct_value a, ct_value b)
     return ct_op2(at, CT_OP_FMUL, PTX_F32, a, b);
 }
 
-static ct_value is_below(struct ct_cursor *at, ct_value x, double limit)
-{
-    return ct_fcmp(at, PTX_F32, PTX_LT, x, f32(at, limit));
-}
-
 /* Limits the magnitude of x; a NaN becomes a number. */
 static ct_value clamped(struct ct_cursor *at, ct_value x, double limit)
 {
-    return ct_op2(at, CT_OP_FMAX, PTX_F32, ct_op2(at, CT_OP_FMIN, PTX_F32, x, f32(at, limit)), f32(at, -limit));
+    return ct_op2(at, CT_OP_FMAX, PTX_F32, ct_op2(at, CT_OP_FMIN, PTX_F32, x, ct_f32(at, limit)), ct_f32(at, -limit));
 }
 
 static ct_value multiply_add(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
@@ -50,10 +40,10 @@ static ct_value multiply_add(struct ct_cursor *at, ct_value a, ct_value b, ct_va
 /* The polynomial with these coefficients, from that of the highest power of x on. */
 static ct_value polynomial(struct ct_cursor *at, const float *coefficients, unsigned n, ct_value x)
 {
-    ct_value result = f32(at, coefficients[0]);
+    ct_value result = ct_f32(at, coefficients[0]);
 
     for (unsigned i = 1; i < n; i++)
-        result = multiply_add(at, result, x, f32(at, coefficients[i]));
+        result = multiply_add(at, result, x, ct_f32(at, coefficients[i]));
     return result;
 }
 
@@ -89,12 +79,12 @@ static ct_value exponential(struct ct_cursor *at, ct_value x)
 /* The same without subnormal results, so without a product for the exponent. From 128 on the product with infinity is infinite, and it keeps NaN. */
 static ct_value normal_exponential(struct ct_cursor *at, ct_value x)
 {
-    const ct_value n = sum(at, x, f32(at, ROUNDER)), whole = difference(at, n, f32(at, ROUNDER));
+    const ct_value n = sum(at, x, ct_f32(at, ROUNDER)), whole = difference(at, n, ct_f32(at, ROUNDER));
     ct_value power = exponential_of_fraction(at, difference(at, x, whole));
 
     power = ct_add(at, power, ct_shl_imm(at, n, 23));
-    power = ct_select(at, is_below(at, x, -126.0), f32(at, 0.0), power);
-    return ct_select(at, is_below(at, x, 128.0), power, product(at, x, f32(at, INFINITY)));
+    power = ct_select(at, ct_f32_is_below(at, x, -126.0), ct_f32(at, 0.0), power);
+    return ct_select(at, ct_f32_is_below(at, x, 128.0), power, product(at, x, ct_f32(at, INFINITY)));
 }
 
 ct_value ct_elementary_exponential(struct ct_cursor *at, ct_value x, bool flushes)
@@ -111,7 +101,7 @@ static ct_value logarithm_of_normal(struct ct_cursor *at, ct_value x)
     static const float coefficients[] = {-0x1.2afd1cp-3f, 0x1.e4db1ap-3f, -0x1.ffd7fap-3f, 0x1.259bdap-2f,
                                          -0x1.70bf0ep-2f, 0x1.ec7b22p-2f, -0x1.7155a8p-1f, 0x1.715472p+0f};
     const ct_value n = ct_sar_imm(at, ct_sub(at, x, ct_const32(at, 0x3f3504f3)), 23);
-    const ct_value f = difference(at, ct_sub(at, x, ct_shl_imm(at, n, 23)), f32(at, 1.0));
+    const ct_value f = difference(at, ct_sub(at, x, ct_shl_imm(at, n, 23)), ct_f32(at, 1.0));
 
     return multiply_add(at, polynomial(at, coefficients, sizeof coefficients / sizeof *coefficients, f), f,
                         ct_converted(at, CT_OP_ITOF, PTX_S32, PTX_F32, n));
@@ -121,19 +111,19 @@ static ct_value logarithm_of_normal(struct ct_cursor *at, ct_value x)
 static ct_value logarithm_of_others(struct ct_cursor *at, ct_value x)
 {
     const ct_value is_zero = ct_icmp(at, PTX_U32, PTX_LT, ct_and_imm(at, x, 0x7fffffff), ct_const32(at, 0x00800000));
-    const ct_value is_infinite = ct_icmp(at, PTX_U32, PTX_EQ, x, f32(at, INFINITY));
+    const ct_value is_infinite = ct_icmp(at, PTX_U32, PTX_EQ, x, ct_f32(at, INFINITY));
 
-    return ct_select(at, is_zero, f32(at, -INFINITY), ct_select(at, is_infinite, x, ct_const32(at, 0x7fffffff)));
+    return ct_select(at, is_zero, ct_f32(at, -INFINITY), ct_select(at, is_infinite, x, ct_const32(at, 0x7fffffff)));
 }
 
 ct_value ct_elementary_logarithm(struct ct_cursor *at, ct_value x, bool flushes)
 {
-    const ct_value is_small = flushes ? (ct_value){0} : is_below(at, ct_float_magnitude(at, PTX_F32, x), 0x1p-126);
-    const ct_value scaled = flushes ? x : product(at, x, ct_select(at, is_small, f32(at, 0x1p24), f32(at, 1.0)));
+    const ct_value is_small = flushes ? (ct_value){0} : ct_f32_is_below(at, ct_float_magnitude(at, PTX_F32, x), 0x1p-126);
+    const ct_value scaled = flushes ? x : product(at, x, ct_select(at, is_small, ct_f32(at, 0x1p24), ct_f32(at, 1.0)));
     const ct_value is_normal =
         ct_icmp(at, PTX_U32, PTX_LT, ct_sub(at, scaled, ct_const32(at, 0x00800000)), ct_const32(at, 0x7f800000 - 0x00800000));
     const ct_value usual = logarithm_of_normal(at, scaled);
-    const ct_value result = flushes ? usual : difference(at, usual, ct_select(at, is_small, f32(at, 24.0), f32(at, 0.0)));
+    const ct_value result = flushes ? usual : difference(at, usual, ct_select(at, is_small, ct_f32(at, 24.0), ct_f32(at, 0.0)));
 
     return ct_select(at, is_normal, result, logarithm_of_others(at, scaled));
 }
@@ -146,7 +136,7 @@ static ct_value remainder_of_pi(struct ct_cursor *at, ct_value x, ct_value n)
     const double pi = 0x1.921fb54442d18p+1, first = 0x1.921ep+1;
     const ct_value negated = ct_op1(at, CT_OP_FNEG, PTX_F32, n);
 
-    return multiply_add(at, negated, f32(at, pi - first), multiply_add(at, negated, f32(at, first), x));
+    return multiply_add(at, negated, ct_f32(at, pi - first), multiply_add(at, negated, ct_f32(at, first), x));
 }
 
 /* (sin(r) / r - 1) / square, where square = r*r, for |r| <= pi/2. */
@@ -161,7 +151,7 @@ static ct_value sine_series(struct ct_cursor *at, ct_value square)
 static ct_value signed_sine(struct ct_cursor *at, ct_value x, ct_value sine, ct_value parity)
 {
     const ct_value limited = clamped(at, sine, 1.0);
-    const ct_value is_finite = is_below(at, ct_float_magnitude(at, PTX_F32, x), INFINITY);
+    const ct_value is_finite = ct_f32_is_below(at, ct_float_magnitude(at, PTX_F32, x), INFINITY);
 
     return ct_select(at, is_finite, ct_xor(at, limited, ct_shl_imm(at, parity, 31)), ct_const32(at, 0x7fffffff));
 }
@@ -169,17 +159,17 @@ static ct_value signed_sine(struct ct_cursor *at, ct_value x, ct_value sine, ct_
 /* A product, since -0 is its own sine. */
 ct_value ct_elementary_sine(struct ct_cursor *at, ct_value x)
 {
-    const ct_value rounded = multiply_add(at, x, f32(at, M_1_PI), f32(at, ROUNDER));
-    const ct_value r = remainder_of_pi(at, x, difference(at, rounded, f32(at, ROUNDER))), square = product(at, r, r);
+    const ct_value rounded = multiply_add(at, x, ct_f32(at, M_1_PI), ct_f32(at, ROUNDER));
+    const ct_value r = remainder_of_pi(at, x, difference(at, rounded, ct_f32(at, ROUNDER))), square = product(at, r, r);
 
-    return signed_sine(at, x, product(at, r, multiply_add(at, sine_series(at, square), square, f32(at, 1.0))), rounded);
+    return signed_sine(at, x, product(at, r, multiply_add(at, sine_series(at, square), square, ct_f32(at, 1.0))), rounded);
 }
 
 /* cos(x) = sin(x + pi/2), so x = (n - 1/2) * pi + r. A sum, in which the cosine of 0 is 1. */
 ct_value ct_elementary_cosine(struct ct_cursor *at, ct_value x)
 {
-    const ct_value rounded = sum(at, multiply_add(at, x, f32(at, M_1_PI), f32(at, 0.5)), f32(at, ROUNDER));
-    const ct_value n = difference(at, difference(at, rounded, f32(at, ROUNDER)), f32(at, 0.5));
+    const ct_value rounded = sum(at, multiply_add(at, x, ct_f32(at, M_1_PI), ct_f32(at, 0.5)), ct_f32(at, ROUNDER));
+    const ct_value n = difference(at, difference(at, rounded, ct_f32(at, ROUNDER)), ct_f32(at, 0.5));
     const ct_value r = remainder_of_pi(at, x, n), square = product(at, r, r);
 
     return signed_sine(at, x, multiply_add(at, r, product(at, sine_series(at, square), square), r), rounded);
@@ -192,8 +182,8 @@ ct_value ct_elementary_cosine(struct ct_cursor *at, ct_value x)
 ct_value ct_elementary_inverse_root(struct ct_cursor *at, ct_value x, ct_value estimate)
 {
     const ct_value negated = ct_op1(at, CT_OP_FNEG, PTX_F32, product(at, x, estimate));
-    const ct_value error = multiply_add(at, negated, estimate, f32(at, 1.0));
-    const ct_value better = multiply_add(at, error, product(at, estimate, f32(at, 0.5)), estimate);
+    const ct_value error = multiply_add(at, negated, estimate, ct_f32(at, 1.0));
+    const ct_value better = multiply_add(at, error, product(at, estimate, ct_f32(at, 0.5)), estimate);
 
     return ct_select(at, ct_float_is_nan(at, PTX_F32, better), estimate, better);
 }

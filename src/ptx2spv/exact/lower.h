@@ -44,6 +44,14 @@ static inline ct_value ct_float2(struct ct_cursor *at, enum ct_op op, enum ptx_t
 {
     return ct_op2(at, op, type, a, b);
 }
+static inline ct_value ct_f32(struct ct_cursor *at, double value)
+{
+    return ct_float_const(at, PTX_F32, value);
+}
+static inline ct_value ct_f32_is_below(struct ct_cursor *at, ct_value x, double limit)
+{
+    return ct_fcmp(at, PTX_F32, PTX_LT, x, ct_f32(at, limit));
+}
 /* a * b + c in f32 by the driver's fused operation. */
 static inline ct_value ct_float_fused32(struct ct_cursor *at, ct_value a, ct_value b, ct_value c)
 {
@@ -120,6 +128,11 @@ ct_value ct_half_widened(struct ct_cursor *at, ct_value x);
 ct_value ct_half_narrowed(struct ct_cursor *at, ct_value x); /* rounded to nearest even */
 /* ---- lower_approximate.c: within the error bounds of the ISA ---- */
 ct_value ct_lower_approximation(struct ct_lower *l, enum ptx_type type, const ct_value *operands);
+/* Whether the driver's function is as precise as PTX's. */
+static inline bool ct_lower_is_near(const struct ct_lower *l, enum ptx2spv_near function)
+{
+    return (l->fn->target->near_functions & function) != 0;
+}
 /* The driver's inverse root. */
 ct_value ct_lower_driver_inverse_root32(struct ct_cursor *at, ct_value x);
 /* ---- lower_fma64.c ---- */

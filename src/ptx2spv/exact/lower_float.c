@@ -109,8 +109,7 @@ bool ct_device_flushes(const struct ct_lower *l)
         return false;
     if (insn->op == CT_OP_FFMA && target->fma32_flushes) /* always */
         return target->exact_fma32 && ct_rounds_to_nearest(insn->rounding);
-    if (insn->op == CT_OP_FEX2 &&
-        !(target->near_functions & PTX2SPV_NEAR_EX2)) /* a polynomial, to which subnormals are zeros, and which gives none */
+    if (insn->op == CT_OP_FEX2 && !ct_lower_is_near(l, PTX2SPV_NEAR_EX2)) /* a polynomial: it takes subnormals for zeros, and gives none */
         return true;
     if (!ct_fn_kernel(l->fn)->flushes32)
         return false;
@@ -125,7 +124,7 @@ bool ct_device_flushes(const struct ct_lower *l)
     case CT_OP_FRCP:
         return insn->approx || (target->exact_div32 && ct_rounds_to_nearest(insn->rounding));
     case CT_OP_FSQRT:
-        return (insn->approx && target->near_functions & PTX2SPV_NEAR_SQRT) ||
+        return (insn->approx && ct_lower_is_near(l, PTX2SPV_NEAR_SQRT)) ||
                ((target->exact_sqrt32 || target->exact_fma32) && ct_rounds_to_nearest(insn->rounding));
     case CT_OP_FRSQRT:
     case CT_OP_FSIN:

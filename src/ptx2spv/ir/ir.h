@@ -387,6 +387,13 @@ void ct_cutter_finish(struct ct_cutter *cutter);                                
  * predecessor entry. */
 void ct_block_remove_edge(struct ct_fn *fn, struct ct_block *block, uint32_t successor);
 void ct_block_drop_pred(struct ct_block *block, uint32_t index); /* removes the predecessor entry and the operands of the phis only */
+/* The instruction that defines a value if it is an integer constant; else NULL. SSA. */
+static inline struct ct_insn *ct_constant_or_null(const struct ct_fn *fn, ct_value value)
+{
+    struct ct_insn *def = fn->values.v[value.i].def;
+
+    return def && def->op == CT_OP_CONST ? def : NULL;
+}
 /* How often each value is an operand, in scratch memory. */
 uint32_t *ct_fn_count_uses(const struct ct_fn *fn);
 void ct_fn_compute_defs(struct ct_fn *fn); /* SSA: sets the definition of every value. The pass driver calls it before each pass */

@@ -47,11 +47,6 @@ bool ct_polynomial_add(struct ct_polynomial *sum, const struct ct_polynomial *ot
     return true;
 }
 
-bool ct_polynomial_add_constant(struct ct_polynomial *sum, uint32_t constant)
-{
-    return add_monomial(sum, &(struct ct_monomial){.degree = 0}, constant);
-}
-
 /* False: the product has too many factors. */
 static bool multiply_monomials(const struct ct_monomial *a, const struct ct_monomial *b, struct ct_monomial *out)
 {
@@ -81,9 +76,9 @@ static bool multiply(const struct ct_polynomial *a, const struct ct_polynomial *
 /* Two to the power of a constant below 32, else 0. */
 static uint32_t power_of_two(const struct ct_fn *fn, ct_value exponent)
 {
-    const struct ct_insn *def = fn->values.v[exponent.i].def;
+    const struct ct_insn *constant = ct_constant_or_null(fn, exponent);
 
-    return def && def->op == CT_OP_CONST && def->imm < 32 ? UINT32_C(1) << def->imm : 0;
+    return constant && constant->imm < 32 ? UINT32_C(1) << constant->imm : 0;
 }
 
 static void expand(const struct ct_fn *fn, ct_value value, struct ct_polynomial *out, unsigned depth);
@@ -122,7 +117,7 @@ static bool expand_operation(const struct ct_fn *fn, const struct ct_insn *def, 
         return true;
     case CT_OP_CONST:
         out->n = 0;
-        return ct_polynomial_add_constant(out, (uint32_t)def->imm);
+        return add_monomial(out, &(struct ct_monomial){.degree = 0}, (uint32_t)def->imm);
     default:
         return false;
     }
@@ -182,7 +177,7 @@ uint32_t ct_polynomial_hash(const struct ct_polynomial *polynomial)
 
 /* ---- uniform values ---- */
 
-bool ct_atom_is_uniform(const struct ct_fn *fn, ct_value atom)
+static bool is_uniform(const struct ct_fn *fn, ct_value atom)
 {
     const struct ct_insn *def = fn->values.v[atom.i].def;
 
@@ -193,7 +188,7 @@ bool ct_atom_is_uniform(const struct ct_fn *fn, ct_value atom)
 bool ct_monomial_is_uniform(const struct ct_fn *fn, const struct ct_monomial *term)
 {
     for (uint32_t i = 0; i < term->degree; i++)
-        if (!ct_atom_is_uniform(fn, term->atoms[i]))
+        if (!is_uniform(fn, term->atoms[i]))
             return false;
     return true;
 }

@@ -23,12 +23,10 @@ struct ct_polynomial {
 void ct_polynomial_of(const struct ct_fn *fn, ct_value value, struct ct_polynomial *out);
 /* Adds `factor` times another one. False: there are too many terms; *sum is then undefined. */
 bool ct_polynomial_add(struct ct_polynomial *sum, const struct ct_polynomial *other, uint32_t factor);
-bool ct_polynomial_add_constant(struct ct_polynomial *sum, uint32_t constant);
 /* Removes the constant term, and returns it. */
 uint32_t ct_polynomial_take_constant(struct ct_polynomial *polynomial);
 bool ct_polynomials_equal(const struct ct_polynomial *a, const struct ct_polynomial *b);
-/* Whether all threads of a block have the same value, because it is a parameter or describes the launch. */
-bool ct_atom_is_uniform(const struct ct_fn *fn, ct_value atom);
+/* Whether all threads of a block have the same value, because each atom is a parameter or describes the launch. */
 bool ct_monomial_is_uniform(const struct ct_fn *fn, const struct ct_monomial *term);
 /* Whether it takes a few operations on uniform values, which need no register of each thread. */
 bool ct_polynomial_is_cheap(const struct ct_fn *fn, const struct ct_polynomial *polynomial);

@@ -62,7 +62,6 @@ enum ct_pass_result ct_pass_byte_operands(struct ct_fn *fn)
             changed |= insn->op == CT_OP_AND && rewrite(fn, insn);
     if (!changed)
         return CT_PASS_UNCHANGED;
-    ct_fn_compute_defs(fn);
     ct_remove_dead(fn); /* the shifts */
     return CT_PASS_CHANGED;
 }

@@ -394,30 +394,24 @@ static void replace_address(struct offsets *o, struct ct_insn *access, const str
     access->operands[0] = ct_add(&at, base, ct_zext64(&at, sum));
 }
 
-static void note_constant(struct offsets *o, const struct place *place)
-{
-    o->has_constants[place->base->results[0].i] |= place->access->offset != 0;
-}
-
 static void place_access(struct offsets *o, struct block_places *block, uint32_t index)
 {
     struct place *place = &block->places[index], **bucket = bucket_of(o, place);
     const struct place *neighbour = place->is_located ? neighbour_or_null(*bucket, place) : NULL;
 
-    place->access->is_device = true;
-    o->fn->limits_objects = true;
     if (neighbour) {
         place->access->offset = step_from(neighbour, place);
         place->access->operands[0] = neighbour->access->operands[0];
-        note_constant(o, place);
-        return;
+    } else {
+        replace_address(o, place->access, &block->distances[index], place->is_located ? first_step(block, index) : 0);
+        if (place->is_located) {
+            place->next = *bucket;
+            *bucket = place;
+        }
     }
-    replace_address(o, place->access, &block->distances[index], place->is_located ? first_step(block, index) : 0);
-    note_constant(o, place);
-    if (place->is_located) {
-        place->next = *bucket;
-        *bucket = place;
-    }
+    o->has_constants[place->base->results[0].i] |= place->access->offset != 0;
+    place->access->is_device = true;
+    o->fn->limits_objects = true;
 }
 
 /* Parameters less 2^31, where accesses have constants: in words, since AMD's compiler would add a constant of 64 bits to those of the accesses, which
@@ -501,7 +495,6 @@ enum ct_pass_result ct_pass_offsets(struct ct_fn *fn)
     lower_in_words(&o);
     if (!fn->limits_objects)
         return CT_PASS_UNCHANGED;
-    ct_fn_compute_defs(fn);
     ct_merge_inductions(fn); /* the offsets of pointers that loops move */
     return CT_PASS_CHANGED;
 }

@@ -11,9 +11,7 @@
  * Intel's; what all threads have in common is computed once for all. The differences are found as polynomials, modulo 2^32. */
 #include "ptx2spv/ir/polynomial.h"
 
-#define BUCKETS 256u
-enum { DEPTH_MAX = 6 };
-#define TRIED_MAX 16 /* of a bucket */
+enum { DEPTH_MAX = 6, BUCKETS = 256, TRIED_MAX = 16 /* of a bucket */ };
 
 struct index {
     struct ct_polynomial varying, uniform; /* their sum is the index; uniform: all terms that are the same for all threads */

@@ -7,14 +7,6 @@
 
 #include "ptx2spv/ir/ir.h"
 
-/* The instruction that defines a value if it is an integer constant; else NULL. SSA. */
-static inline struct ct_insn *ct_constant_or_null(const struct ct_fn *fn, ct_value value)
-{
-    struct ct_insn *def = fn->values.v[value.i].def;
-
-    return def && def->op == CT_OP_CONST ? def : NULL;
-}
-
 /* Whether the phis of a block have the same operands for two of its predecessors. */
 static inline bool ct_phis_agree(const struct ct_block *block, uint32_t a, uint32_t b)
 {
