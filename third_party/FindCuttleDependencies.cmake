@@ -67,6 +67,9 @@ if(TARGET SPIRV::Tools AND CUTTLE_SPIRV__Tools_LIBRARY MATCHES "\\.a$") # Debian
   set_property(TARGET SPIRV::Tools PROPERTY INTERFACE_LINK_LIBRARIES stdc++ m)
 endif()
 cuttle_library_target(cmocka::cmocka cmocka.h cmocka)
+if(TARGET cmocka::cmocka AND EXISTS "${CUTTLE_cmocka__cmocka_INCLUDE}/cmocka_version.h") # 2.0, which has other macros for some of those of 1.1
+  set_property(TARGET cmocka::cmocka PROPERTY INTERFACE_COMPILE_OPTIONS -Wno-deprecated-declarations)
+endif()
 cuttle_library_target(OpenCL::OpenCL CL/cl.h OpenCL)
 cuttle_library_target(PNG::PNG_C png.h png)
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CT_TRACE_TABLE_ID "Cuttle's tracing" /* its 16 characters are the UUID */
+#define CT_TRACE_TABLE_ID {'C', 'u', 't', 't', 'l', 'e', '\'', 's', ' ', 't', 'r', 'a', 'c', 'i', 'n', 'g'} /* a UUID */
 
 /* Tells of a compilation that took place in the calling thread. Times are nanoseconds of CLOCK_MONOTONIC. */
 typedef void (*ct_compilation_observer)(const char *compiler, const char *kernel, uint64_t begin_ns, uint64_t end_ns);

@@ -12,9 +12,8 @@ static const struct ct_trace_table *table;
 
 static int with_table(void **state)
 {
-    CUuuid id;
+    const CUuuid id = {CT_TRACE_TABLE_ID};
 
-    memcpy(id.bytes, CT_TRACE_TABLE_ID, sizeof id.bytes);
     return with_context(state) || cuGetExportTable((const void **)&table, &id) != CUDA_SUCCESS || table->size_bytes != sizeof *table;
 }
 

@@ -89,13 +89,13 @@ static int remove_copy_folder(void **state)
     return rmdir(copy_folder);
 }
 
-static int start(void **state)
+static int start_nvml(void **state)
 {
     (void)state;
     return nvml.nvmlInit_v2() == NVML_SUCCESS ? 0 : -1;
 }
 
-static int stop(void **state)
+static int stop_nvml(void **state)
 {
     (void)state;
     return nvml.nvmlShutdown() == NVML_SUCCESS ? 0 : -1;
@@ -227,9 +227,9 @@ static void handles_survive_another_start(void **state)
     nvmlDevice_t device = first();
     unsigned index = 99;
 
-    assert_int_equal(stop(state), 0);
+    assert_int_equal(stop_nvml(state), 0);
     assert_int_equal(nvml.nvmlDeviceGetIndex(device, &index), NVML_ERROR_UNINITIALIZED);
-    assert_int_equal(start(state), 0);
+    assert_int_equal(start_nvml(state), 0);
     assert_int_equal(nvml.nvmlDeviceGetIndex(device, &index), NVML_SUCCESS);
     assert_int_equal(index, 0);
 }
@@ -263,9 +263,9 @@ static void refused_functions_say_so(void **state)
 {
     assert_true(sizeof refused / sizeof *refused > 300);
     check_refused(NVML_ERROR_UNINITIALIZED);
-    assert_int_equal(start(state), 0);
+    assert_int_equal(start_nvml(state), 0);
     check_refused(NVML_ERROR_NOT_SUPPORTED);
-    assert_int_equal(stop(state), 0);
+    assert_int_equal(stop_nvml(state), 0);
 }
 
 /* ---- devices ---- */
@@ -333,11 +333,11 @@ static void all_devices_are_seen_whatever_is_visible(void **state)
     unsigned count;
 
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
-    assert_int_equal(start(state), 0);
+    assert_int_equal(start_nvml(state), 0);
     assert_int_equal(nvml.nvmlDeviceGetCount_v2(&count), NVML_SUCCESS);
     assert_int_equal(count, facts->count);
     assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "");
-    assert_int_equal(stop(state), 0);
+    assert_int_equal(stop_nvml(state), 0);
     unsetenv("CUDA_VISIBLE_DEVICES");
     munmap(facts, sizeof *facts);
 }
@@ -443,14 +443,14 @@ static void the_application_is_left_alone(void **state)
     struct sigaction before, now;
     const unsigned descriptors = open_descriptors();
 
-    assert_int_equal(start(state), 0);
-    assert_int_equal(stop(state), 0);
+    assert_int_equal(start_nvml(state), 0);
+    assert_int_equal(stop_nvml(state), 0);
     assert_int_equal(open_descriptors(), descriptors);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* no child, no zombie */
     assert_int_equal(errno, ECHILD);
     sigaction(SIGCHLD, &ignored, &before);
-    assert_int_equal(start(state), 0);
-    assert_int_equal(stop(state), 0);
+    assert_int_equal(start_nvml(state), 0);
+    assert_int_equal(stop_nvml(state), 0);
     sigaction(SIGCHLD, &before, &now);
     assert_true(now.sa_handler == SIG_IGN);
     assert_null(dlopen(CUDA_LIBRARY, RTLD_NOW | RTLD_NOLOAD));
@@ -463,7 +463,7 @@ static void it_works_without_standard_output(void **state)
     if (!child) {
         close(STDIN_FILENO);
         close(STDOUT_FILENO);
-        _exit(start(state) == 0 && stop(state) == 0 ? 0 : 1);
+        _exit(start_nvml(state) == 0 && stop_nvml(state) == 0 ? 0 : 1);
     }
     wait_for(child);
 }
@@ -723,7 +723,7 @@ static void memory_of_gpus_is_what_the_driver_says(void **state)
 }
 
 #define COPYING(test) cmocka_unit_test_setup_teardown(test, make_copy_folder, remove_copy_folder)
-#define RUNNING(test) cmocka_unit_test_setup_teardown(test, start, stop)
+#define RUNNING(test) cmocka_unit_test_setup_teardown(test, start_nvml, stop_nvml)
 
 int main(void)
 {

@@ -52,8 +52,8 @@ struct ct_fragment {
 
 struct ct_mma_shape { /* a row of MMA or WMMA in matrix.def */
     uint16_t m, n, k;
-    uint32_t elements; /* the set of types of A */
-    char layouts[CT_MATRIX_LAYOUTS_MAX];
+    uint32_t elements;   /* the set of types of A */
+    const char *layouts; /* as those of the words; *: any */
     bool is_sparse;
     struct ct_fragment a, b, c;
 };

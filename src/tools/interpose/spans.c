@@ -361,10 +361,9 @@ static void observe_compilation(const char *compiler, const char *kernel, uint64
 
 void spans_start(void)
 {
+    const CUuuid id = {CT_TRACE_TABLE_ID};
     const void *table;
-    CUuuid id;
 
-    memcpy(id.bytes, CT_TRACE_TABLE_ID, sizeof id.bytes);
     if (DRIVER(cuGetExportTable)(&table, &id) == CUDA_SUCCESS && ((const struct ct_trace_table *)table)->size_bytes >= sizeof *spans.cuttle)
         spans.cuttle = table; /* not that of an older version */
     if (spans.cuttle)
