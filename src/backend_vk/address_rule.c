@@ -99,6 +99,7 @@ static void apply(const struct candidate *candidate, struct ct_vk_physical *phys
     memcpy(target->windows, candidate->windows, sizeof target->windows);
     info->maps_host = true; /* every device has a host-visible, coherent type for buffers (Vulkan, "Resource Memory Association") */
     info->can_import_host = has_import;
+    physical->concatenates = false;
     info->import_at_pointer = false;
     info->virtual_memory = CT_VIRTUAL_NONE;
     info->import_read_only = has_import && info->kind == CT_DEVICE_CPU; /* such a device pins no pages for writing */
@@ -150,6 +151,18 @@ static bool makes(struct ct_backend_device *device, enum ct_memory_kind kind, ui
     good = kind == CT_MEMORY_DEVICE || !reserved || memory->host == reserved;
     ct_vk_memory_destroy(memory);
     ct_unreserve(reserved, reserved_bytes);
+    return good;
+}
+
+/* Whether memory can be concatenated from several allocations, each at the address behind the one before. */
+static bool concatenates(struct ct_backend_device *device, struct ct_vk_physical *physical)
+{
+    const uint64_t piece_bytes = physical->piece_bytes;
+    bool good;
+
+    physical->piece_bytes = DEVICE_BYTES / 2;
+    good = makes(device, CT_MEMORY_DEVICE, DEVICE_BYTES);
+    physical->piece_bytes = piece_bytes;
     return good;
 }
 
@@ -239,8 +252,10 @@ static bool works(const struct candidate *candidate, struct ct_vk_physical *phys
         return false;
     ct_thread_set_tries(true); /* a refusal is no fault of the driver */
     good = makes(device, CT_MEMORY_DEVICE, DEVICE_BYTES) && makes_host(device);
-    if (good && ct_address_is_placed(candidate->rule))
+    if (good && ct_address_is_placed(candidate->rule)) {
+        physical->concatenates = concatenates(device, physical);
         info->import_at_pointer = imports_at_pointer(device);
+    }
     if (good && candidate->placement == CT_VK_PLACED_OPAQUE && reserves_sparse(device))
         info->virtual_memory = CT_VIRTUAL_SPARSE;
     ct_thread_set_tries(false);
@@ -265,6 +280,7 @@ static bool may_reserve(const struct candidate *candidate, const struct ct_vk_ph
 static bool is_complete(const struct candidate *candidate, const struct ct_vk_physical *physical, const struct ct_device_info *info)
 {
     return candidate->rule != CT_ADDRESS_OWN && !physical->memory_missing &&
+           (physical->concatenates || !ct_address_is_placed(candidate->rule)) &&
            (info->import_at_pointer || !may_import_at_pointer(candidate, physical)) &&
            (info->virtual_memory == CT_VIRTUAL_SPARSE || !may_reserve(candidate, physical, info));
 }
@@ -281,6 +297,7 @@ static bool use_cached(struct ct_vk_physical *physical, struct ct_device_info *i
     if (candidate->for_tests || candidate->rule != likely || !has_what_it_needs(candidate, physical, info))
         return false;
     apply(candidate, physical, info);
+    physical->concatenates = ct_address_is_placed(candidate->rule);
     info->import_at_pointer = may_import_at_pointer(candidate, physical);
     if (may_reserve(candidate, physical, info))
         info->virtual_memory = CT_VIRTUAL_SPARSE;
@@ -336,7 +353,7 @@ static void choose_sizes(struct ct_vk_physical *physical, struct ct_device_info 
     physical->piece_bytes &= ~(PIECE_ALIGN - 1);
     if (forced && forced < physical->piece_bytes)
         physical->piece_bytes = forced;
-    if (ct_address_is_placed(info->address_rule) || own_pages)
+    if (physical->concatenates || own_pages)
         info->max_allocation_bytes = info->memory_bytes;
     else
         info->max_allocation_bytes = physical->piece_bytes;

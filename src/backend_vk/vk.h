@@ -72,6 +72,7 @@ struct ct_vk_physical {
     uint32_t driver_version;
     uint64_t piece_bytes;                         /* the largest single allocation or import; larger memory is concatenated from pieces */
     uint64_t max_memory_bytes;                    /* the largest allocation of the driver: Vulkan's maxMemoryAllocationSize */
+    bool concatenates;                            /* allocations may follow each other without a gap between their addresses */
     uint64_t address_granule;                     /* the alignment of the addresses that the driver grants */
     bool uses_file;                               /* CPU devices: memory consists of pages of a file, which other processes can map */
     VkExternalMemoryHandleTypeFlags export_types; /* handle types for which device memory is allocated as exportable; 0: none */

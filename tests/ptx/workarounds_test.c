@@ -62,6 +62,7 @@ static const struct row {
                                                 "atom.shared.add.u32 r3,[sh+4],1; ld.volatile.shared.u32 r2,[sh]; st.global.u32 [d0],r2;"},
     [PTX2SPV_WORKAROUND_INDEX_SLOW_SHARED] = {&vulkan,
                                               "st.shared.u32 [sh],r0; bar.sync 0; ld.shared.u32 r2,[sh+4]; st.global.u32 [d0],r2;"},
+    [PTX2SPV_WORKAROUND_INDEX_IDLE_LOADS] = {&vulkan, "setp.eq.u64 p0,d0,0; @p0 bra E; ld.global.u32 r2,[d0]; st.global.u32 [d0+4],r2; E:"},
     [PTX2SPV_WORKAROUND_INDEX_LOST_SIGNS] =
         {&opencl, "neg.f32 f1,f0; bar.sync 0; add.f32 f2,f1,f0; st.global.f32 [d0],f2; st.global.f32 [d0+4],f1;"},
     [PTX2SPV_WORKAROUND_INDEX_PREDICATED_LOOPS] =

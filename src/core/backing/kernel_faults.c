@@ -12,13 +12,15 @@
  * The thread that exits may execute kernels, too, since Intel's runtime finishes its queues in an exit handler; it then waits for the end of the
  * process (core/device/exit_limit.c).
  *
- * Faults of memory that is being watched (host_watch.h) are none: the instruction is executed again.
+ * Faults of memory that is being watched (host_watch.h), and those that a kernel of ours makes on purpose (flushing_threads.h), are none: the instruction is
+ * executed again.
  *
  * All other faults are passed to the handler that was there before. A handler that the application installs later replaces this one, except while memory is
  * watched. */
 #include "kernel_faults.h"
 
 #include "address_space.h"
+#include "flushing_threads.h"
 #include "host_watch.h"
 #include "core/base/config.h"
 #include "core/base/log.h"
@@ -205,7 +207,7 @@ static void handle(int signal, siginfo_t *info, void *user)
     const int error = errno;
     const struct library *library;
 
-    if (signal == SIGSEGV && ct_host_watch_takes(info, user, instruction_of(info, user))) {
+    if (signal == SIGSEGV && (ct_host_watch_takes(info, user, instruction_of(info, user)) || ct_flushing_threads_takes(info, user))) {
         errno = error;
         return;
     }
@@ -392,13 +394,17 @@ static void install(unsigned i)
     sigaction(signals[i], &action, NULL);
 }
 
-void ct_kernel_faults_take_over_again(void)
+bool ct_kernel_faults_take_over_again(void)
 {
+    bool is_installed;
+
     ct_mutex_lock(&watch.lock);
-    for (unsigned i = 0; i < N_SIGNALS && watch.is_installed; i++)
+    is_installed = watch.is_installed;
+    for (unsigned i = 0; i < N_SIGNALS && is_installed; i++)
         if (signals[i] == SIGSEGV)
             install(i);
     ct_mutex_unlock(&watch.lock);
+    return is_installed;
 }
 
 static bool start_locked(void)

@@ -11,7 +11,7 @@
 void ct_kernel_faults_watch_locked(struct ct_device *device);
 
 /* If the program has installed a handler of SIGSEGV since then, takes the signal over again, and passes on to that handler what is no fault of a kernel or of
- * watched memory (host_watch.h). The threads of a device are watched. */
-void ct_kernel_faults_take_over_again(void);
+ * watched memory (host_watch.h). False: signals are not handled. */
+bool ct_kernel_faults_take_over_again(void);
 
 #endif

@@ -10,6 +10,9 @@
 #include "probe_job.h"
 #include "core/base/config.h"
 #include "context.h"
+#include "workarounds.h"
+#include "core/backing/flushing_threads.h"
+#include "core/backing/kernel_faults.h"
 #include "core/base/log.h"
 
 #include <stdio.h>
@@ -287,6 +290,17 @@ static void settle(struct ct_device *device, struct ct_backend_device *opened)
     ct_probe_matrices(device->backend, opened, info);
 }
 
+/* The workaround needs the handler of faults. */
+static void keep_subnormals(struct ct_device *device, struct ct_backend_device *opened)
+{
+    if (!(device->info.workarounds & CT_WORKAROUND(FLUSHING_THREADS)))
+        return;
+    if (ct_kernel_faults_take_over_again())
+        ct_flushing_threads_mend(device, opened);
+    else
+        device->info.workarounds &= ~CT_WORKAROUND(FLUSHING_THREADS);
+}
+
 void ct_probe_ensure(struct ct_device *device, struct ct_backend_device *opened)
 {
     if (!ct_once_begin(&device->probed, &device->lock))
@@ -296,6 +310,7 @@ void ct_probe_ensure(struct ct_device *device, struct ct_backend_device *opened)
                "device %d: it has no fma that rounds once; a product and a sum take its place, except where results depend on the single "
                "rounding. CUTTLE_MATH=exact computes all exactly, many times slower (docs/devices.md)",
                device->ordinal);
+    keep_subnormals(device, opened);
     settle(device, opened);
     ct_once_end(&device->probed, &device->lock, true);
 }

@@ -7,19 +7,13 @@
 #include <string.h>
 
 /* Part of the key: incremented when the cases of probe.def change, or the conditions under which they run. */
-#define CASES_VERSION 4u
+#define CASES_VERSION 5u
 
 static struct ct_disk_key key_of(const struct ct_device_info *info, uint32_t claims)
 {
-    const uint32_t versions[] = {CASES_VERSION,
-                                 PTX2SPV_VERSION,
-                                 claims,
-                                 info->vendor_id,
-                                 info->device_id,
-                                 info->target.dialect,
-                                 info->target.workarounds,
-                                 info->target.warp_form,
-                                 info->target.subgroup_size};
+    const uint32_t versions[] = {CASES_VERSION,     PTX2SPV_VERSION,        claims,
+                                 info->vendor_id,   info->device_id,        info->target.dialect,
+                                 info->workarounds, info->target.warp_form, info->target.subgroup_size};
     const struct ct_bytes parts[] = {{versions, sizeof versions},
                                      {info->uuid, sizeof info->uuid},
                                      {info->name, strlen(info->name)},

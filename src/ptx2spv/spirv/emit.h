@@ -110,6 +110,7 @@ struct ct_gen {
     uint32_t *selectors;                      /* Function variables */
     struct ct_gen_pairs *pairs;               /* see emit_compare.c; NULL: not searched for */
     struct ct_gen_contractions *contractions; /* see emit_contractions.c; NULL: there are none */
+    uint32_t subgroup_lane, lane_zero;        /* see emit_warp.c and emit_pointers.c; 0: not yet emitted */
     uint32_t varying_zero;                    /* see emit_float.c; 0: not yet emitted */
     const struct ct_block *block;             /* the current block */
     uint32_t label;                           /* of the current SPIR-V block */
@@ -132,7 +133,7 @@ struct ct_gen {
     CT_VEC(uint32_t) interface; /* global variables */
     uint32_t spec[PTX2SPV_SPEC_COUNT];
     uint32_t sysvals[CT_SYS_COUNT]; /* computed at the function's start, on first use */
-    uint32_t workgroup_id, local_id, push_constants, subgroup_lane;
+    uint32_t workgroup_id, local_id, push_constants;
     uint32_t *param_members; /* Vulkan: indexed by word of the parameters: the member of the push constants that begins there */
     bool *param_pairs;       /* whether that is a pair of words */
     uint32_t shared[CT_VIEW_COUNT];
@@ -308,6 +309,7 @@ static inline uint32_t ct_gen_semantics(struct ct_gen *g, uint8_t semantics)
 void ct_gen_order(struct ct_gen *g, const struct ct_insn *insn, enum ct_space space);
 
 /* ---- emit_warp.c: subgroup operations ---- */
+uint32_t ct_gen_subgroup_lane(struct ct_gen *g); /* the number of the lane in its subgroup */
 void ct_gen_laneread(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_ballot(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_warpsync(struct ct_gen *g, const struct ct_insn *insn);

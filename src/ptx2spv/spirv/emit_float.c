@@ -72,13 +72,20 @@ static const struct ct_insn *zero_or_null(const struct ct_fn *fn, ct_value value
     return def && def->imm << (65 - bits) == 0 ? def : NULL;
 }
 
+/* Whether the driver may take a zero of this sign for the other one. */
+static bool may_confuse(struct ct_gen *g, enum ct_op op, const struct ct_insn *zero)
+{
+    if (op == CT_OP_FMIN || op == CT_OP_FMAX)
+        return zero->imm != 0 && ct_gen_works_around(g, PTX2SPV_WORKAROUND_CONSTANT_CHOICES);
+    return !g->target->exact_zeros && (op == CT_OP_FADD || op == CT_OP_FSUB || op == CT_OP_FFMA || op == CT_OP_FDIV);
+}
+
 static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32_t index)
 {
-    const bool sums = insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FFMA || insn->op == CT_OP_FDIV;
     const unsigned bits = ptx_type_bits(insn->type);
     const struct ct_insn *zero = zero_or_null(g->fn, insn->operands[index], bits);
 
-    if (g->target->exact_zeros || !sums || bits == 16 || !zero)
+    if (bits == 16 || !zero || !may_confuse(g, insn->op, zero))
         return ct_gen_use_chosen_float(g, insn, index);
     return GEN(g, SpvOpBitcast, ct_gen_float_type(g, bits), opaque_zero_bits(g, bits, zero->imm != 0));
 }
@@ -207,7 +214,7 @@ static void gen_compare(struct ct_gen *g, const struct ct_insn *insn)
     ct_gen_define(g, insn->results[0], id);
 }
 
-/* FTOF, FTOI, ITOF. The result for an integer type that is narrower than the value is extended according to the type. */
+/* FTOF, FTOI, ITOF. The first two round, and are decorated, so that Mesa 26 does not take a number that is converted there and back for the same number. The result for an integer type that is narrower than the value is extended according to the type. */
 static void gen_convert(struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned to_bits = ptx_type_bits(insn->type2);
@@ -215,12 +222,12 @@ static void gen_convert(struct ct_gen *g, const struct ct_insn *insn)
 
     switch (insn->op) {
     case CT_OP_FTOF:
-        ct_gen_define_float(g, to, GEN(g, SpvOpFConvert, ct_gen_float_type(g, to_bits), ct_gen_use_float(g, from)));
+        ct_gen_define_float(g, to, exact(g, GEN(g, SpvOpFConvert, ct_gen_float_type(g, to_bits), ct_gen_use_float(g, from))));
         break;
     case CT_OP_ITOF:
         ct_gen_define_float(g, to,
-                            GEN(g, ptx_type_is_signed(insn->type) ? SpvOpConvertSToF : SpvOpConvertUToF, ct_gen_float_type(g, to_bits),
-                                ct_gen_use(g, from)));
+                            exact(g, GEN(g, ptx_type_is_signed(insn->type) ? SpvOpConvertSToF : SpvOpConvertUToF,
+                                         ct_gen_float_type(g, to_bits), ct_gen_use(g, from))));
         break;
     default: /* FTOI */
         ct_gen_define(g, to,

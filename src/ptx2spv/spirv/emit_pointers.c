@@ -177,9 +177,29 @@ static void note_atomic(struct ct_gen *g, const struct ct_access *access)
         ct_spv_capability(&g->m, SpvCapabilityInt64Atomics);
 }
 
+/* PTX2SPV_WORKAROUND_IDLE_LOADS: lavapipe loads an address that all lanes have in common once, from the first active lane's, or, if none is active, from
+ * any. The sum is the same address, which the driver takes for one of each lane: the grid's z is at most 65535. The number of a lane is not known to the
+ * driver even if a block has one thread. */
+static uint32_t hide_common_address(struct ct_gen *g, uint32_t address)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32), ulong = ct_gen_int_type(g, 64);
+
+    if (!g->lane_zero) {
+        const uint32_t zero = GEN_EARLY(g, SpvOpShiftRightLogical, uint, ct_gen_sysval(g, CT_SYS_NCTAID_Z), ct_gen_u32(g, 16));
+        const uint32_t lane = GEN_EARLY(g, SpvOpBitwiseAnd, uint, ct_gen_subgroup_lane(g), zero);
+
+        g->lane_zero = GEN_EARLY(g, SpvOpUConvert, ulong, lane);
+    }
+    return GEN(g, SpvOpIAdd, ulong, address, g->lane_zero);
+}
+
 void ct_gen_load_pointed(struct ct_gen *g, enum ct_space space, const struct ct_access *access, uint32_t *units)
 {
-    const struct piece piece = piece_of(g, space, access);
+    struct piece piece = piece_of(g, space, access);
+
+    if (ct_gen_works_around(g, PTX2SPV_WORKAROUND_IDLE_LOADS) && g->target->dialect == PTX2SPV_VULKAN &&
+        access->insn->block != g->fn->blocks.v[0])
+        piece.access.address = hide_common_address(g, piece.access.address);
 
     for (unsigned first = 0; first < access->count; first += piece.units) {
         uint32_t words[4];

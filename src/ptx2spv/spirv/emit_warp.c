@@ -7,18 +7,24 @@ static uint32_t subgroup_scope(struct ct_gen *g)
     return ct_gen_u32(g, SpvScopeSubgroup);
 }
 
+uint32_t ct_gen_subgroup_lane(struct ct_gen *g)
+{
+    if (!g->subgroup_lane) {
+        const uint32_t uint = ct_gen_int_type(g, 32), variable = ct_gen_global_variable(g, SpvStorageClassInput, uint);
+
+        CT_SPV_DECORATE(&g->m, variable, SpvDecorationBuiltIn, SpvBuiltInSubgroupLocalInvocationId);
+        ct_spv_capability(&g->m, SpvCapabilityGroupNonUniform);
+        g->subgroup_lane = GEN_EARLY(g, SpvOpLoad, uint, variable);
+    }
+    return g->subgroup_lane;
+}
+
 /* The first lane of the thread's own part, or 0 if the subgroup is one part. */
 static uint32_t part(struct ct_gen *g)
 {
-    const uint32_t uint = ct_gen_int_type(g, 32);
-
     if (g->target->subgroup_size <= 32)
         return 0;
-    if (!g->subgroup_lane) {
-        g->subgroup_lane = ct_gen_global_variable(g, SpvStorageClassInput, uint);
-        CT_SPV_DECORATE(&g->m, g->subgroup_lane, SpvDecorationBuiltIn, SpvBuiltInSubgroupLocalInvocationId);
-    }
-    return GEN(g, SpvOpBitwiseAnd, uint, GEN(g, SpvOpLoad, uint, g->subgroup_lane), ct_gen_u32(g, ~UINT32_C(31)));
+    return GEN(g, SpvOpBitwiseAnd, ct_gen_int_type(g, 32), ct_gen_subgroup_lane(g), ct_gen_u32(g, ~UINT32_C(31)));
 }
 
 void ct_gen_laneread(struct ct_gen *g, const struct ct_insn *insn)

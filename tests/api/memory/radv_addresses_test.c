@@ -22,6 +22,15 @@ static const struct ct_device_info *info(void)
     return &ct_process.devices[0].info;
 }
 
+/* Mesa 26 grants less: no sparse buffer begins between two multiples of 64 KiB, so that registered memory is not at its own pointer; and on GFX9 no
+ * allocation follows another one immediately, so that none can be larger than a piece. */
+static bool is_mesa26(void)
+{
+    const char *version = strstr(info()->driver, "Mesa ");
+
+    return version && atoi(version + strlen("Mesa ")) >= 26;
+}
+
 /* The device address of a CUDA pointer, as the driver returned it. */
 static uint64_t device_address(uint64_t pointer)
 {
@@ -47,7 +56,7 @@ static void rule_of_the_chip(void **state)
     ok(cuDeviceGetAttribute(&unified, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 0));
     ok(cuDeviceGetAttribute(&own_pointers, CU_DEVICE_ATTRIBUTE_CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM, 0));
     assert_int_equal(unified, 1);
-    assert_int_equal(own_pointers, !gfx8);
+    assert_int_equal(own_pointers, !gfx8 && !is_mesa26());
 }
 
 static void device_memory(void **state)
@@ -132,7 +141,7 @@ static void write_combined_memory(void **state)
     }
 }
 
-/* At its own pointer, in any page; also two registrations in one fragment of 2 MiB. */
+/* In any page; also two registrations in one fragment of 2 MiB. */
 static void registered_memory(void **state)
 {
     const size_t size = 6 << 20;
@@ -149,7 +158,7 @@ static void registered_memory(void **state)
         ok(cuMemHostGetDevicePointer(&device, ranges[i], 0));
         is_masked(device);
         is_masked(device + sizes[i] - 1);
-        if (info()->target.pointer_mask)
+        if (info()->import_at_pointer)
             assert_int_equal(device, (uintptr_t)ranges[i]);
     }
     for (size_t i = 0; i < 3; i++)
@@ -414,6 +423,8 @@ int main(void)
     };
 
     if (!getenv("AMDGPU_GPU_ID"))
+        return 77;
+    if (getenv("CUTTLE_PIECE_BYTES") && cuInit(0) == CUDA_SUCCESS && is_mesa26() && info()->max_allocation_bytes == PIECE_BYTES)
         return 77;
     if (getenv("CUTTLE_PIECE_BYTES"))
         return cmocka_run_group_tests(of_pieces, with_context, without_context);

@@ -82,7 +82,8 @@ struct buffer {
     int file; /* 0: it has not been exported */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock =
+    PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* recursive, since close comes here if a file has the number that a device had */
 /* Handles belong to an open file of the device: N_HANDLES of each file that has any. */
 static struct buffer *files[N_FILES];
 

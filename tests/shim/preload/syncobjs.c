@@ -68,7 +68,8 @@ struct object {
     int file; /* 0: it has not been exported */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock =
+    PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP; /* recursive, since close comes here if a file has the number that a device had */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_cond_t changed;
 static struct {
