@@ -66,7 +66,7 @@ run(1 "is refused.*needed" ${CUTTLE} compile ${WORK}/user.ptx)
 # The text is what spirv-dis prints, but for lines of our own; what its version does not know is left out.
 run("0|2" "" ${CUTTLE} compile --disassemble --target vulkan ${WORK}/two.ptx)
 find_program(spirv_dis spirv-dis)
-if(spirv_dis AND NOT run_output MATCHES "lacks SPIRV-Tools")
+if(spirv_dis AND run_output) # else this build lacks SPIRV-Tools
   run(0 "" ${CUTTLE} compile --disassemble --target lavapipe --kernel two ${WORK}/two.ptx)
   string(REGEX REPLACE "; (kernel|[0-9]+ kernels|OpExecutionMode)[^\n]*\n" "" text "${run_output}")
   file(WRITE ${WORK}/two.text "${text}")
