@@ -262,11 +262,13 @@ static bool deserves_huge_pages(const struct ct_backend_device *device, uint64_t
     return device->info->kind == CT_DEVICE_CPU && size_bytes >= CT_VK_HUGE_PAGE_BYTES;
 }
 
-/* Host memory with a chosen address: anonymous pages, which are mapped and imported at the same host address. */
+/* Host memory with a chosen address: anonymous pages, which are mapped and imported at the same host address. RADV of Mesa 26 binds multiples of 64 KiB to sparse
+ * buffers. */
 static CUresult create_host_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
 {
+    const uint64_t grain = device->physical->sparse_import ? (uint64_t)64 << 10 : 1;
     const struct ct_vk_pages_plan plan = {.fd = -1,
-                                          .size_bytes = request->size_bytes,
+                                          .size_bytes = (request->size_bytes + grain - 1) & ~(grain - 1),
                                           .align = request->align,
                                           .host_at = request->want_address,
                                           .huge = deserves_huge_pages(device, request->size_bytes)};
