@@ -10,11 +10,10 @@
 #include "core/base/log.h"
 #include "core/device/probe_job.h"
 
+#include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #define CT_CHANNEL "device"
 #define PAGE_BYTES 4096u
@@ -91,12 +90,17 @@ static const char text[] = ".version 7.0\n.target sm_70\n.address_size 64\n"
                            "}\n";
 _Static_assert(N_PAGES == 1024 && PAGE_BYTES == 4096, "the kernel's constants");
 
-/* llvmpipe starts a thread for each processor (Mesa's documentation, "Environment variables": LP_NUM_THREADS). */
+/* llvmpipe starts a thread for each processor that the process may use (Mesa's documentation, "Environment variables": LP_NUM_THREADS). */
 static uint32_t count_threads(void)
 {
     const char *wanted = getenv("LP_NUM_THREADS");
-    const long n = wanted ? strtol(wanted, NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t processors;
+    long n = THREADS_MAX;
 
+    if (wanted)
+        n = strtol(wanted, NULL, 10);
+    else if (sched_getaffinity(0, sizeof processors, &processors) == 0) /* else there are more than 1024 */
+        n = CPU_COUNT(&processors);
     return (uint32_t)(n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : n);
 }
 

@@ -214,7 +214,8 @@ static void gen_compare(struct ct_gen *g, const struct ct_insn *insn)
     ct_gen_define(g, insn->results[0], id);
 }
 
-/* FTOF, FTOI, ITOF. The first two round, and are decorated, so that Mesa 26 does not take a number that is converted there and back for the same number. The result for an integer type that is narrower than the value is extended according to the type. */
+/* FTOF, FTOI, ITOF. The first and the last are decorated, so that Mesa 26 does not take a number that is converted there and back for the same number. The
+ * result for an integer type that is narrower than the value is extended according to the type. */
 static void gen_convert(struct ct_gen *g, const struct ct_insn *insn)
 {
     const unsigned to_bits = ptx_type_bits(insn->type2);
