@@ -442,8 +442,9 @@ static void fill_capabilities(const struct ct_vk_physical *physical, const struc
     info->host_visible_device_memory = info->integrated_memory;
     info->sparse = physical->features.core.features.sparseBinding && physical->features.core.features.sparseResidencyBuffer;
     info->external_memory_fd = physical->has[CT_VK_EXT_EXTERNAL_MEMORY_FD];
-    info->external_semaphore_fd = physical->has[CT_VK_EXT_EXTERNAL_SEMAPHORE_FD];
-    info->external_timeline_fd = info->external_semaphore_fd && ct_vk_imports_timelines(physical);
+    info->external_semaphore_fd =
+        physical->has[CT_VK_EXT_EXTERNAL_SEMAPHORE_FD] && ct_vk_imports_semaphores(physical, VK_SEMAPHORE_TYPE_BINARY);
+    info->external_timeline_fd = info->external_semaphore_fd && ct_vk_imports_semaphores(physical, VK_SEMAPHORE_TYPE_TIMELINE);
     info->dma_buf = physical->has[CT_VK_EXT_EXTERNAL_MEMORY_DMA_BUF];
     info->timestamps = physical->timestamp_bits != 0;
     info->timestamp_period_ns = limits->timestampPeriod;

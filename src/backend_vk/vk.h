@@ -202,8 +202,8 @@ void ct_vk_semaphore_destroy(struct ct_semaphore *semaphore);
 CUresult ct_vk_semaphore_await(struct ct_semaphore *semaphore, uint64_t value, uint64_t timeout_ns);
 CUresult ct_vk_queue_signal_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
 CUresult ct_vk_queue_wait_semaphore(struct ct_queue *queue, struct ct_semaphore *semaphore, uint64_t value);
-/* Whether timeline semaphores can be imported from file descriptors, too. */
-bool ct_vk_imports_timelines(const struct ct_vk_physical *physical);
+/* Whether semaphores of a kind can be imported from file descriptors: lavapipe of Mesa 26 has the extension for other handles only. */
+bool ct_vk_imports_semaphores(const struct ct_vk_physical *physical, VkSemaphoreType kind);
 
 CUresult ct_vk_timestamp_pool_create(struct ct_backend_device *device, struct ct_vk_timestamp_pool **out);
 void ct_vk_timestamp_pool_destroy(struct ct_vk_timestamp_pool *pool);
