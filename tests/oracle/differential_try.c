@@ -88,7 +88,7 @@ static bool run_in_oracle(const struct differential_case *c, uint32_t schedule, 
         return conclude(trial, VERDICT_UNDEFINED, "%s", result.message);
     memcpy(launch.grid, c->launch->grid, sizeof launch.grid);
     memcpy(launch.block, c->launch->block, sizeof launch.block);
-    data.params.in = IN_ADDRESS;
+    data.params.in = IN_ADDRESS + GENERATOR_IN_START;
     data.params.acc = ACC_ADDRESS;
     data.params.out = OUT_ADDRESS;
     oracle_run(module, &launch, &result);
@@ -145,7 +145,7 @@ static bool launch_on(CUfunction function, const struct differential_case *c, co
     struct generator_params p = c->data->params;
     void *params[] = {&p.in, &p.out, &p.acc, &p.a, &p.b, p.table};
 
-    p.in = device->in;
+    p.in = device->in + GENERATOR_IN_START;
     p.acc = device->acc;
     p.out = device->out;
     return ok(cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], c->launch->dynamic_shared_bytes, NULL,

@@ -252,7 +252,8 @@ void generator_fill(uint64_t seed, struct generator_data *out)
     struct generator g = {.random = ~seed};
 
     *out = (struct generator_data){0};
-    fill_bytes(&g, out->in, sizeof out->in);
+    fill_bytes(&g, out->in + GENERATOR_IN_START, GENERATOR_IN_BYTES);
+    memcpy(out->in, out->in + GENERATOR_IN_BYTES, GENERATOR_IN_START);
     fill_bytes(&g, out->acc, sizeof out->acc);
     fill_bytes(&g, out->params.table, sizeof out->params.table);
     out->params.a = (uint32_t)generator_random(&g);
@@ -263,10 +264,11 @@ void generator_fill(uint64_t seed, struct generator_data *out)
  * than exist, unless that is requested. */
 static void choose_features(struct generator *g)
 {
+    const unsigned added = FEATURE_RECURSION | FEATURE_INNER; /* without these, fixed seeds give what they gave before */
     unsigned *bits = &g->features;
 
-    for (unsigned i = 0; i < FEATURE_COUNT; i++) /* a random subset of the allowed features; fixed seeds give the same without recursion */
-        if ((i != FEATURE_BIT_RECURSION || *bits & FEATURE_RECURSION) && pick(g, 8) < (i == FEATURE_BIT_FLOATS ? 6 : 2))
+    for (unsigned i = 0; i < FEATURE_COUNT; i++) /* a random subset of the allowed features */
+        if ((!(added >> i & 1) || *bits >> i & 1) && pick(g, 8) < (i == FEATURE_BIT_FLOATS ? 6 : 2))
             *bits &= ~(1u << i);
     if (*bits & FEATURE_EXITS && *bits & FEATURE_BARRIERS && !(*bits & FEATURE_EXIT_BARRIERS))
         *bits &= pick(g, 3) ? ~(unsigned)FEATURE_EXITS : ~(unsigned)FEATURE_BARRIERS;

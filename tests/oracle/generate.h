@@ -29,6 +29,7 @@ const char *generator_feature_help(unsigned bit);
 
 #define GENERATOR_KERNEL "k"
 #define GENERATOR_IN_BYTES 320
+#define GENERATOR_IN_START 64    /* the parameter points behind that many more bytes of the same memory */
 #define GENERATOR_SLOT_BYTES 256 /* bytes of `out` for each thread: results, and 64 bytes of working memory */
 #define GENERATOR_ACC_BYTES 256
 #define GENERATOR_TABLE_BYTES 32
@@ -48,7 +49,7 @@ struct generator_launch {
 /* The data of a kernel, which depend only on the seed. */
 struct generator_data {
     struct generator_params params;
-    uint8_t in[GENERATOR_IN_BYTES], acc[GENERATOR_ACC_BYTES];
+    uint8_t in[GENERATOR_IN_START + GENERATOR_IN_BYTES], acc[GENERATOR_ACC_BYTES];
 };
 void generator_fill(uint64_t seed, struct generator_data *out);
 size_t generator_out_bytes(const struct generator_launch *launch);
