@@ -18,6 +18,7 @@
 #define COHERENT VK_MEMORY_PROPERTY_HOST_COHERENT_BIT
 #define CACHED VK_MEMORY_PROPERTY_HOST_CACHED_BIT
 #define FRAGMENT_BYTES ((uint64_t)2 << 20)
+#define SPARSE_GRAIN_BYTES ((uint64_t)64 << 10) /* RADV of Mesa 26 binds multiples of this to sparse buffers */
 
 static const struct ct_vk_type_preferences import_preferences = {VISIBLE | COHERENT, CACHED, 0};
 
@@ -262,11 +263,10 @@ static bool deserves_huge_pages(const struct ct_backend_device *device, uint64_t
     return device->info->kind == CT_DEVICE_CPU && size_bytes >= CT_VK_HUGE_PAGE_BYTES;
 }
 
-/* Host memory with a chosen address: anonymous pages, which are mapped and imported at the same host address. RADV of Mesa 26 binds multiples of 64 KiB to sparse
- * buffers. */
+/* Host memory with a chosen address: anonymous pages, which are mapped and imported at the same host address. */
 static CUresult create_host_pages(struct ct_backend_device *device, const struct ct_memory_request *request, struct ct_vk_memory **out)
 {
-    const uint64_t grain = device->physical->sparse_import ? (uint64_t)64 << 10 : 1;
+    const uint64_t grain = device->physical->sparse_import ? SPARSE_GRAIN_BYTES : 1;
     const struct ct_vk_pages_plan plan = {.fd = -1,
                                           .size_bytes = (request->size_bytes + grain - 1) & ~(grain - 1),
                                           .align = request->align,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The modes are in a register of each thread (MXCSR), which no kernel can write, and which the driver writes once, at a thread's first kernel. But a signal handler can
- * write the registers of the thread that it interrupts. So a kernel reads a page that is not accessible whenever a sum of subnormals is zero; the handler
- * clears the modes, makes the page accessible, and has the instruction executed again.
+/* The processor's modes are in a register of each thread (MXCSR). No kernel can write it, and the driver writes it only once, before a thread's first kernel. But a
+ * signal handler can change the registers of the thread that it interrupts. So the kernel below reads a page that is not accessible whenever a sum of subnormals is
+ * zero; the handler clears the modes, makes the page accessible, and has the instruction executed again.
  *
- * A page that another thread has already made accessible helps no one, so each block begins with another page, and goes on to the next one until the sum is right.
- * A block waits until as many blocks have come as there are threads, or for some milliseconds, so that each thread has one. */
+ * A page that another thread has made accessible raises no signal. Each block therefore begins with a page of its own, and goes on to the next one until the sum is
+ * right. To give each thread one block, a block waits until as many have begun as there are threads, or for some milliseconds. */
 #include "flushing_threads.h"
 
 #include "core/base/log.h"
@@ -118,7 +118,7 @@ static bool make_pages(void)
     return true;
 }
 
-void ct_flushing_threads_mend(struct ct_device *device, struct ct_backend_device *opened)
+bool ct_flushing_threads_mend(struct ct_device *device, struct ct_backend_device *opened)
 {
 #ifdef __x86_64__
     struct job job = {.subnormal = 1, .wanted = count_threads()};
@@ -127,13 +127,19 @@ void ct_flushing_threads_mend(struct ct_device *device, struct ct_backend_device
     CUresult r;
 
     if (!make_pages())
-        return;
+        return false;
     job.pages = atomic_load_explicit(&first_page, memory_order_relaxed);
     r = ct_probe_execute(device->backend, opened, &device->info.target, &probe);
-    ct_log(CT_LOG_INFO, "device %d: %u threads of the driver flushed subnormals, %s (error %d)", device->ordinal, atomic_load(&n_mended),
-           job.failed ? "and some still do" : "and none does any more", (int)r);
+    if (r != CUDA_SUCCESS || job.failed) {
+        ct_log(CT_LOG_INFO, "device %d: threads of the driver still flush subnormals (error %d)", device->ordinal, (int)r);
+        return false;
+    }
+    ct_log(CT_LOG_INFO, "device %d: threads of the driver keep subnormals; %u of this process flushed them", device->ordinal,
+           atomic_load(&n_mended));
+    return true;
 #else
     (void)device;
     (void)opened;
+    return false;
 #endif
 }

@@ -290,14 +290,11 @@ static void settle(struct ct_device *device, struct ct_backend_device *opened)
     ct_probe_matrices(device->backend, opened, info);
 }
 
-/* The workaround needs the handler of faults. */
+/* Without the handler of faults, and where it does not help, the workaround is not in force. */
 static void keep_subnormals(struct ct_device *device, struct ct_backend_device *opened)
 {
-    if (!(device->info.workarounds & CT_WORKAROUND(FLUSHING_THREADS)))
-        return;
-    if (ct_kernel_faults_take_over_again())
-        ct_flushing_threads_mend(device, opened);
-    else
+    if (device->info.workarounds & CT_WORKAROUND(FLUSHING_THREADS) &&
+        !(ct_kernel_faults_take_over_again() && ct_flushing_threads_mend(device, opened)))
         device->info.workarounds &= ~CT_WORKAROUND(FLUSHING_THREADS);
 }
 

@@ -323,6 +323,8 @@ void ct_gen_matrix_size(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_begin_entry(struct ct_gen *g);
 void ct_gen_end_entry(struct ct_gen *g);
 uint32_t ct_gen_sysval(struct ct_gen *g, enum ct_sysval which);
+/* 0, computed from a number of 32 bits at the function's start. The driver can know neither that it is 0, nor that it is the same for all threads if the number is not. */
+uint32_t ct_gen_early_zero_of(struct ct_gen *g, uint32_t number);
 void ct_gen_clock(struct ct_gen *g, const struct ct_insn *insn);
 void ct_gen_load_param(struct ct_gen *g, const struct ct_insn *insn);
 uint32_t ct_gen_global_variable(struct ct_gen *g, SpvStorageClass storage, uint32_t type);

@@ -44,6 +44,14 @@ uint32_t ct_gen_sysval(struct ct_gen *g, enum ct_sysval which)
     return g->sysvals[which];
 }
 
+uint32_t ct_gen_early_zero_of(struct ct_gen *g, uint32_t number)
+{
+    const uint32_t uint = ct_gen_int_type(g, 32), z = ct_gen_sysval(g, CT_SYS_NCTAID_Z);
+    const uint32_t zero = GEN_EARLY(g, SpvOpShiftRightLogical, uint, z, ct_gen_u32(g, 16)); /* the grid's z is at most 65535 */
+
+    return GEN_EARLY(g, SpvOpBitwiseAnd, uint, number, zero);
+}
+
 /* LLVM's own, where its functions may be called: such runtimes do not offer cl_khr_kernel_clock (PoCL 6.0). */
 static uint32_t llvm_clock(struct ct_gen *g)
 {

@@ -150,10 +150,7 @@ static void gen_form(struct ct_gen *g, const struct ct_insn *insn)
 static uint32_t varying_zero(struct ct_gen *g)
 {
     if (!g->varying_zero) {
-        const uint32_t uint = ct_gen_int_type(g, 32), z = ct_gen_sysval(g, CT_SYS_NCTAID_Z), thread = ct_gen_sysval(g, CT_SYS_TID_LINEAR);
-        const uint32_t zero = GEN_EARLY(g, SpvOpShiftRightLogical, uint, z, ct_gen_u32(g, 16)); /* the grid's z is at most 65535 */
-
-        g->varying_zero = GEN_EARLY(g, SpvOpBitwiseAnd, uint, thread, zero);
+        g->varying_zero = ct_gen_early_zero_of(g, ct_gen_sysval(g, CT_SYS_TID_LINEAR));
     }
     return g->varying_zero;
 }

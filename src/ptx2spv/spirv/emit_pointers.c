@@ -177,19 +177,15 @@ static void note_atomic(struct ct_gen *g, const struct ct_access *access)
         ct_spv_capability(&g->m, SpvCapabilityInt64Atomics);
 }
 
-/* PTX2SPV_WORKAROUND_IDLE_LOADS: lavapipe loads an address that all lanes have in common once, from the first active lane's, or, if none is active, from
- * any. The sum is the same address, which the driver takes for one of each lane: the grid's z is at most 65535. The number of a lane is not known to the
- * driver even if a block has one thread. */
+/* PTX2SPV_WORKAROUND_IDLE_LOADS: where lavapipe knows that all lanes have the same address, it loads once: from the address of the first active lane, or, if no lane
+ * is active, from that of an inactive one, which may be null. Therefore a zero is added that the driver takes for a number of each lane's own. It is made of the
+ * number of the lane in its subgroup, which the driver does not know even if a block has a single thread. */
 static uint32_t hide_common_address(struct ct_gen *g, uint32_t address)
 {
-    const uint32_t uint = ct_gen_int_type(g, 32), ulong = ct_gen_int_type(g, 64);
+    const uint32_t ulong = ct_gen_int_type(g, 64);
 
-    if (!g->lane_zero) {
-        const uint32_t zero = GEN_EARLY(g, SpvOpShiftRightLogical, uint, ct_gen_sysval(g, CT_SYS_NCTAID_Z), ct_gen_u32(g, 16));
-        const uint32_t lane = GEN_EARLY(g, SpvOpBitwiseAnd, uint, ct_gen_subgroup_lane(g), zero);
-
-        g->lane_zero = GEN_EARLY(g, SpvOpUConvert, ulong, lane);
-    }
+    if (!g->lane_zero)
+        g->lane_zero = GEN_EARLY(g, SpvOpUConvert, ulong, ct_gen_early_zero_of(g, ct_gen_subgroup_lane(g)));
     return GEN(g, SpvOpIAdd, ulong, address, g->lane_zero);
 }
 
