@@ -4,6 +4,7 @@
  *   bench_math [THREADS] [ROUNDS] */
 #include "launch_time.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +19,18 @@ static const struct operation {
 } operations[] = {
     {"fma.rn.f32", "", ", %k0, %k1", "f32"}, {"div.rn.f32", "%k0, ", "", "f32"},      {"rcp.rn.f32", "", "", "f32"},
     {"sqrt.rn.f32", "", "", "f32"},          {"fma.rn.f64", "", ", %k0, %k1", "f64"}, {"div.rn.f64", "%k0, ", "", "f64"},
-    {"rcp.rn.f64", "", "", "f64"},           {"sqrt.rn.f64", "", "", "f64"},
+    {"rcp.rn.f64", "", "", "f64"},           {"sqrt.rn.f64", "", "", "f64"},          {"fma.rn.f16", "", ", %k0, %k1", "f16"},
 };
+
+static unsigned bytes_of(const struct operation *operation)
+{
+    return (unsigned)atoi(operation->type + 1) / 8;
+}
 
 static char *kernel_text(const struct operation *operation, char *out, size_t size)
 {
     const char *t = operation->type;
-    const unsigned bytes = t[1] == '3' ? 4 : 8;
+    const unsigned bytes = bytes_of(operation), bits = 8 * bytes;
     size_t n = 0;
 
     n += (size_t)snprintf(out + n, size - n,
@@ -34,10 +40,10 @@ static char *kernel_text(const struct operation *operation, char *out, size_t si
                           "  ld.param.u64 %%d0, [p];\n  ld.param.u32 %%r0, [rounds];\n  mov.u32 %%r1, %%ctaid.x;\n"
                           "  mov.u32 %%r2, %%ntid.x;\n  mov.u32 %%r3, %%tid.x;\n  mad.lo.u32 %%r1, %%r1, %%r2, %%r3;\n"
                           "  mul.wide.u32 %%d1, %%r1, %u;\n  add.u64 %%d2, %%d0, %%d1;\n"
-                          "  ld.global.%s %%k0, [%%d0];\n  ld.global.%s %%k1, [%%d0+%u];\n",
-                          t, CHAINS, bytes, t, t, bytes);
+                          "  ld.global.b%u %%k0, [%%d0];\n  ld.global.b%u %%k1, [%%d0+%u];\n",
+                          t, CHAINS, bytes, bits, bits, bytes);
     for (unsigned i = 0; i < CHAINS; i++)
-        n += (size_t)snprintf(out + n, size - n, "  ld.global.%s %%x%u, [%%d2+%u];\n", t, i, i * bytes);
+        n += (size_t)snprintf(out + n, size - n, "  ld.global.b%u %%x%u, [%%d2+%u];\n", bits, i, i * bytes);
     n += (size_t)snprintf(out + n, size - n, "AGAIN:\n");
     for (unsigned i = 0; i < CHAINS * UNROLLED; i++)
         n += (size_t)snprintf(out + n, size - n, "  %s %%x%u, %s%%x%u%s;\n", operation->mnemonic, i % CHAINS, operation->before, i % CHAINS,
@@ -46,15 +52,15 @@ static char *kernel_text(const struct operation *operation, char *out, size_t si
     for (unsigned i = 1; i < CHAINS; i++)
         n += (size_t)snprintf(out + n, size - n, "  add.%s %%x0, %%x0, %%x%u;\n", t, i);
     /* All operands are above zero, so nothing is stored, and every launch has the same. */
-    snprintf(out + n, size - n, "  mov.%s %%s, %s;\n  setp.lt.%s %%q, %%x0, %%s;\n  @%%q st.global.%s [%%d2], %%x0;\n  ret;\n}\n", t,
-             bytes == 4 ? "0f00000000" : "0d0000000000000000", t, t);
+    snprintf(out + n, size - n, "  mov.b%u %%s, 0;\n  setp.lt.%s %%q, %%x0, %%s;\n  @%%q st.global.b%u [%%d2], %%x0;\n  ret;\n}\n", bits, t,
+             bits);
     return out;
 }
 
-/* Numbers between 1/2 and 2, in f32 or f64: the results of all operations stay close to that range. */
+/* Numbers between 1/2 and 2 (of f16 just bits of such): the results of all operations stay close to that range. */
 static CUdeviceptr make_operands(const struct operation *operation, unsigned n)
 {
-    const size_t bytes = operation->type[1] == '3' ? 4 : 8;
+    const size_t bytes = bytes_of(operation);
     unsigned state = 1;
     char *values = calloc(n, bytes);
     CUdeviceptr result;
@@ -64,8 +70,9 @@ static CUdeviceptr make_operands(const struct operation *operation, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         const double x = 1.25 + 0.6 * example_random_float(&state);
         const float single = (float)x;
+        const uint16_t half = (uint16_t)(0x3c00 | (uint16_t)(i * 37 % 0x400));
 
-        memcpy(values + i * bytes, bytes == 4 ? (const void *)&single : (const void *)&x, bytes);
+        memcpy(values + i * bytes, bytes == 2 ? (const void *)&half : bytes == 4 ? (const void *)&single : (const void *)&x, bytes);
     }
     result = example_upload(values, n * bytes);
     free(values);

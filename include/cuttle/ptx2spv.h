@@ -215,9 +215,11 @@ struct ptx2spv_target {
     uint8_t memory_model_device_scope;
     uint8_t shader_clock_subgroup, shader_clock_device;
 
+    uint8_t fused16, fused32, fused64; /* VULKAN: OpFmaKHR, which promises one rounding, as Fma does not (VK_KHR_shader_fma) */
+
     /* The driver's own operation is proved exact (rounded once, correctly, and denormals are preserved). Where 0, our own instruction
      * sequence is used. */
-    uint8_t exact_fma32, exact_fma64, exact_div32, exact_div64, exact_sqrt32, exact_sqrt64;
+    uint8_t exact_fma16, exact_fma32, exact_fma64, exact_div32, exact_div64, exact_sqrt32, exact_sqrt64;
     /* f32 subnormals are preserved in comparison, minimum, maximum, widening and inverse roots; addition and multiplication preserve
      * them on every device. Guaranteed by DenormPreserve, or proved for the driver: NVIDIA 580 flushes them in these operations and in
      * Fma (measured on an H200). */
@@ -250,8 +252,9 @@ struct ptx2spv_target {
      * then (exact/flush_mode.c). VULKAN: the execution mode DenormFlushToZero; OPENCL: the build option -cl-denorms-are-zero, for a kernel whose
      * kernel_info.flushes32 is 1. */
     uint8_t denorm_flush32;
-    uint8_t lockstep; /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
-                         .target or volatile accesses require it (see warp_synchronous.c) */
+    uint8_t reserved[4]; /* 0: what follows is aligned */
+    uint8_t lockstep;    /* the lanes of a warp run in lockstep at all accesses to shared and global memory, not only where the module's
+                            .target or volatile accesses require it (see warp_synchronous.c) */
     struct ptx2spv_matrix matrices[PTX2SPV_MATRICES_MAX]; /* for PTX2SPV_WARP_NATIVE and a subgroup_size of 32 */
     struct ptx2spv_window windows[PTX2SPV_WINDOWS_MAX];   /* PTX2SPV_POINTER_WINDOWS: they do not overlap; one of size 0 ends the table */
 };

@@ -34,17 +34,19 @@ struct subject {
     char extensions[MAX_TEXT];
 };
 
+enum { FMA16, FMA32, FMA64, DIV32, DIV64, SQRT32, SQRT64, OPERATIONS };
+
 static const struct driver_facts {
     const char *platform;
     enum ct_device_kind kind;
     const char *extensions;
-    uint8_t native, exact[6], keeps_subnormals32, flushes, near, llvm_functions;
+    uint8_t native, exact[OPERATIONS], keeps_subnormals32, flushes, near, llvm_functions;
     const char *thread_library;
     bool shared_threads, has_stacks;
 } drivers[] = {
-#define DRIVER(platform, kind, extensions, native, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, flush, near, llvm, threads,   \
-               shared, stacks)                                                                                                             \
-    {platform, kind,    extensions, native, {fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, flush, near,                       \
+#define DRIVER(platform, kind, extensions, native, fma16, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, flush, near, llvm,     \
+               threads, shared, stacks)                                                                                                    \
+    {platform, kind,    extensions, native, {fma16, fma32, fma64, div32, div64, sqrt32, sqrt64}, subnormals32, flush, near,                \
      llvm,     threads, shared,     stacks},
 #include "drivers.def"
 };
@@ -345,9 +347,11 @@ static bool processor_has_fma(void)
 static void trust_specification(const struct subject *subject, struct ptx2spv_target *target)
 {
     const uint64_t whole = CL_FP_FMA | CL_FP_DENORM | CL_FP_INF_NAN;
+    bool half = has(subject, "cl_khr_fp16") && (number(subject, CL_DEVICE_HALF_FP_CONFIG) & whole) == whole;
     bool single = (number(subject, CL_DEVICE_SINGLE_FP_CONFIG) & whole) == whole;
     bool twice = (number(subject, CL_DEVICE_DOUBLE_FP_CONFIG) & whole) == whole;
 
+    target->exact_fma16 = half;
     target->exact_fma32 = target->keeps_subnormals32 = single;
     target->exact_div32 = target->exact_sqrt32 =
         single && (number(subject, CL_DEVICE_SINGLE_FP_CONFIG) & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT);
@@ -370,12 +374,13 @@ static void fill_target(const struct subject *subject, const struct driver_facts
     target->shared_bytes = info->shared_bytes;
     target->max_block_threads = info->max_block_threads;
     fill_features(subject, target);
-    target->exact_fma32 = driver->exact[0] && (info->kind != CT_DEVICE_CPU || processor_has_fma());
-    target->exact_fma64 = driver->exact[1] && (info->kind != CT_DEVICE_CPU || processor_has_fma());
-    target->exact_div32 = driver->exact[2];
-    target->exact_div64 = driver->exact[3];
-    target->exact_sqrt32 = driver->exact[4];
-    target->exact_sqrt64 = driver->exact[5];
+    target->exact_fma16 = driver->exact[FMA16] && target->float16 && (info->kind != CT_DEVICE_CPU || processor_has_fma());
+    target->exact_fma32 = driver->exact[FMA32] && (info->kind != CT_DEVICE_CPU || processor_has_fma());
+    target->exact_fma64 = driver->exact[FMA64] && (info->kind != CT_DEVICE_CPU || processor_has_fma());
+    target->exact_div32 = driver->exact[DIV32];
+    target->exact_div64 = driver->exact[DIV64];
+    target->exact_sqrt32 = driver->exact[SQRT32];
+    target->exact_sqrt64 = driver->exact[SQRT64];
     target->keeps_subnormals32 = driver->keeps_subnormals32;
     target->denorm_flush32 = driver->flushes;
     target->near_functions = driver->near ? PTX2SPV_NEAR_ALL : 0;

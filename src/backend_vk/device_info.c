@@ -40,7 +40,7 @@ struct properties {
 };
 
 /* Values of columns of drivers.def. */
-enum { FLUSHES = 2, SPLITS = 3, REFINED = 2, SLOW = 2, FIXED = PTX2SPV_OFFSETS_SHORT_FIXED };
+enum { FLUSHES = 2, SPLITS = 3, PROBED = 4, REFINED = 2, SLOW = 2, FIXED = PTX2SPV_OFFSETS_SHORT_FIXED };
 enum {
     EX2 = PTX2SPV_NEAR_EX2,
     LG2 = PTX2SPV_NEAR_LG2,
@@ -51,21 +51,23 @@ enum {
 };
 enum { CT_VK_EXT_ANY = CT_VK_EXT_COUNT }; /* marks a row of drivers.def for all devices of a driver */
 
+enum { FMA16, FMA32, FMA64, DIV32, DIV64, SQRT32, SQRT64, OPERATIONS };
+
 static const struct driver_facts {
     VkDriverId id;
     unsigned mark;
     enum ct_address_rule rule;
     uint64_t granule;
-    uint8_t exact[6], subnormals32, near, zeros, kernel, refresh, unroll, warps, inlines, offsets, dedicates, few_registers;
+    uint8_t exact[OPERATIONS], subnormals32, near, zeros, kernel, refresh, unroll, warps, inlines, offsets, dedicates, few_registers;
     uint32_t stack;
 } drivers[] = {
-#define DRIVER(id, mark, rule, granule, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, near, zeros, kernel, refresh, unroll,    \
-               warps, inlines, offsets, dedicates, few_registers, stack)                                                                   \
+#define DRIVER(id, mark, rule, granule, fma16, fma32, fma64, div32, div64, sqrt32, sqrt64, subnormals32, near, zeros, kernel, refresh,     \
+               unroll, warps, inlines, offsets, dedicates, few_registers, stack)                                                           \
     {id,                                                                                                                                   \
      CT_VK_EXT_##mark,                                                                                                                     \
      rule,                                                                                                                                 \
      granule,                                                                                                                              \
-     {fma32, fma64, div32, div64, sqrt32, sqrt64},                                                                                         \
+     {fma16, fma32, fma64, div32, div64, sqrt32, sqrt64},                                                                                  \
      subnormals32,                                                                                                                         \
      near,                                                                                                                                 \
      zeros,                                                                                                                                \
@@ -300,6 +302,24 @@ static bool takes_native_warps(const struct ct_vk_physical *physical, const stru
     return driver->warps || physical->features.reconvergence.shaderMaximalReconvergence;
 }
 
+static bool is_exact(const struct driver_facts *driver, unsigned operation, const struct ct_device_info *info)
+{
+    const uint8_t fact = driver->exact[operation];
+
+    return fact == 1 || fact == FLUSHES || (fact == PROBED && info->unproven_fma);
+}
+
+/* VK_KHR_shader_fma promises one rounding. Whether subnormals are kept is a matter of the mode; the driver's facts tell it where there is none. */
+static void take_promised_fma(struct ptx2spv_target *target)
+{
+    target->exact_fma16 |= target->fused16 && target->float16;
+    target->exact_fma64 |= target->fused64;
+    if (target->fused32 && target->denorm_preserve32) {
+        target->exact_fma32 = 1;
+        target->splits_fma32 = 0;
+    }
+}
+
 static void fill_target(const struct ct_vk_physical *physical, const struct properties *properties, const struct driver_facts *driver,
                         const struct ct_device_info *info, struct ptx2spv_target *target)
 {
@@ -322,16 +342,18 @@ static void fill_target(const struct ct_vk_physical *physical, const struct prop
         target->denorm_flush32 = 0; /* subnormals of f16 and f64 must be kept */
     /* Without f64 the compiler's sequence is of integers, ten times as slow. GPUs that lack f64 have a fused multiply-add of f32: the probe tells whether
      * the driver uses it. */
-    target->exact_fma32 = driver->exact[0] == 1 || driver->exact[0] == FLUSHES || (!target->float64 && info->kind != CT_DEVICE_CPU);
-    target->splits_fma32 = driver->exact[0] == SPLITS;
-    target->fma32_flushes = target->guards_fma32 = driver->exact[0] == FLUSHES;
-    target->exact_fma64 = driver->exact[1];
-    target->exact_div32 = driver->exact[2];
-    target->exact_div64 = driver->exact[3];
-    target->exact_sqrt32 = driver->exact[4] == 1;
-    target->refined_sqrt32 = driver->exact[4] == REFINED;
-    target->exact_sqrt64 = driver->exact[5] != 0;
-    target->refined_roots64 = driver->exact[5] == SLOW;
+    target->exact_fma16 = driver->exact[FMA16] && target->float16;
+    target->exact_fma32 = is_exact(driver, FMA32, info) || (!target->float64 && info->kind != CT_DEVICE_CPU);
+    target->splits_fma32 = driver->exact[FMA32] == SPLITS;
+    target->fma32_flushes = target->guards_fma32 = driver->exact[FMA32] == FLUSHES;
+    target->exact_fma64 = is_exact(driver, FMA64, info);
+    take_promised_fma(target);
+    target->exact_div32 = driver->exact[DIV32];
+    target->exact_div64 = driver->exact[DIV64];
+    target->exact_sqrt32 = driver->exact[SQRT32] == 1;
+    target->refined_sqrt32 = driver->exact[SQRT32] == REFINED;
+    target->exact_sqrt64 = driver->exact[SQRT64] != 0;
+    target->refined_roots64 = driver->exact[SQRT64] == SLOW;
     target->keeps_subnormals32 = target->denorm_preserve32 || driver->subnormals32;
     target->near_functions = driver->near & PTX2SPV_NEAR_ALL;
     target->unroll_hint = driver->unroll;
@@ -528,6 +550,7 @@ bool ct_vk_device_examine(const struct ct_vk_instance *instance, VkPhysicalDevic
     out->subgroups_as_needed = driver->few_registers;
     fill_identity(&properties, out->has, out_info);
     fill_capabilities(out, &properties, out_info);
+    out_info->unproven_fma = driver->exact[FMA32] == PROBED && (out_info->workarounds & CT_WORKAROUND(CONSTANT_FACTORS));
     fill_target(out, &properties, driver, out_info, &out_info->target);
     out_info->unproven_warps = !driver->warps;
     out_info->unproven_functions = (driver->near & MEASURED) != 0;

@@ -37,6 +37,8 @@ void ct_vk_features_init(struct ct_vk_features *features, const bool has[CT_VK_E
         chain(core, &features->cooperative_matrix, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
     if (has[CT_VK_EXT_SHADER_BFLOAT16])
         chain(core, &features->bfloat16, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_BFLOAT16_FEATURES_KHR);
+    if (has[CT_VK_EXT_SHADER_FMA])
+        chain(core, &features->fma, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_FMA_FEATURES_KHR);
     if (has[CT_VK_EXT_DEVICE_FAULT])
         chain(core, &features->fault, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT);
 }

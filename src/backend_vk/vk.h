@@ -34,6 +34,7 @@ struct ct_vk_features {
     VkPhysicalDeviceFaultFeaturesEXT fault;
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR cooperative_matrix;
     VkPhysicalDeviceShaderBfloat16FeaturesKHR bfloat16;
+    VkPhysicalDeviceShaderFmaFeaturesKHR fma;
 };
 
 /* features.c. Zeroes the structures and chains them from features->core, without those of absent extensions. */

@@ -41,11 +41,38 @@ static float flushed_of(uint64_t bits)
     return flushed(f32_of(bits));
 }
 
+/* f16 by integers: a multiple of 2^-24, so that a product is one of 2^-48. */
+static __int128 units_of_f16(uint64_t bits)
+{
+    const uint64_t exponent = bits >> 10 & 31, fraction = bits & 0x3ff;
+    const __int128 magnitude = exponent ? (__int128)(fraction | 0x400) << (exponent - 1) : (__int128)fraction;
+
+    return bits >> 15 & 1 ? -magnitude : magnitude;
+}
+
+static uint64_t fused_f16(uint64_t a, uint64_t b, uint64_t c)
+{
+    const __int128 sum = units_of_f16(a) * units_of_f16(b) + (units_of_f16(c) << 24), magnitude = sum < 0 ? -sum : sum;
+    const uint64_t sign = sum ? (sum < 0) : ((a ^ b) & c) >> 15; /* of a zero: the cases cancel nothing */
+    unsigned shift = 24;
+    __int128 result, rest;
+
+    while (magnitude >> shift >= 0x800)
+        shift++;
+    result = magnitude >> shift;
+    rest = (magnitude - (result << shift)) * 2 - ((__int128)1 << shift);
+    result += rest > 0 || (rest == 0 && (result & 1));
+    result += (__int128)(shift - 24) << 10;
+    return sign << 15 | (uint64_t)(result < 0x7c00 ? result : 0x7c00);
+}
+
 static uint64_t by_the_host(enum operation operation, uint64_t a, uint64_t b, uint64_t c)
 {
     volatile float product;
 
     switch (operation) {
+    case OPERATION_FMA16:
+        return fused_f16(a, b, c);
     case OPERATION_FMA32:
     case OPERATION_SUBNORMAL_FMA32:
         return bits_of_f32(fmaf(f32_of(a), f32_of(b), f32_of(c)));
@@ -119,10 +146,10 @@ static void test_device_is_probed(void **state)
     assert_int_equal(ct_probe_run(backend, device, &target, &wrong), CUDA_SUCCESS);
     assert_int_equal(wrong, 0);
     if (strstr(infos[0].name, "llvmpipe")) { /* its Fma is a product and a sum: drivers.def */
-        target.exact_fma32 = target.exact_fma64 = 1;
+        target.exact_fma16 = target.exact_fma32 = target.exact_fma64 = 1;
         assert_int_equal(ct_probe_run(backend, device, &target, &wrong), CUDA_SUCCESS);
-        assert_int_equal(wrong, 1u << CT_PROBE_FMA32 | 1u << CT_PROBE_SUBNORMAL_FMA32 | 1u << CT_PROBE_FMA64);
-        target.exact_fma32 = target.exact_fma64 = 0;
+        assert_int_equal(wrong, 1u << CT_PROBE_FMA16 | 1u << CT_PROBE_FMA32 | 1u << CT_PROBE_SUBNORMAL_FMA32 | 1u << CT_PROBE_FMA64);
+        target.exact_fma16 = target.exact_fma32 = target.exact_fma64 = 0;
         target.refined_roots64 = 1;
         assert_int_equal(ct_probe_run(backend, device, &target, &wrong), CUDA_SUCCESS);
         assert_int_equal(wrong, 0);
@@ -212,6 +239,31 @@ static void test_wrong_warps_become_collective(void **state)
     is_native = infos[0].target.warp_form == PTX2SPV_WARP_NATIVE;
     assert_int_equal(keeps_native_warps(infos[0]), is_native);
     assert_int_equal(keeps_native_warps(infos[0]), is_native); /* from the cache */
+}
+
+/* ---- fused multiply-add ---- */
+
+/* A driver that may have fused operations keeps them if it has: lavapipe of Mesa 25.0 has none, the OpenCL runtimes have. The answer is the same from the
+ * cache. */
+static void test_unproven_fma_is_confirmed(void **state)
+{
+    const struct ct_device_info *infos;
+    struct ct_device_info info;
+    unsigned count;
+
+    (void)state;
+    assert_int_equal(backend_of_environment()->enumerate(&infos, &count), CUDA_SUCCESS);
+    if (!count || infos[0].kind != CT_DEVICE_CPU || infos[0].unproven_fma)
+        skip();
+    info = infos[0];
+    info.unproven_fma = true;
+    info.target.exact_fma32 = info.target.exact_fma64 = 1;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct ptx2spv_target target = probed(info);
+
+        assert_int_equal(target.exact_fma32, infos[0].target.exact_fma32);
+        assert_int_equal(target.exact_fma64, infos[0].target.exact_fma64);
+    }
 }
 
 /* ---- elementary functions ---- */
@@ -392,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_warps_are_probed),
         cmocka_unit_test_setup_teardown(test_wrong_warps_become_collective, make_folder, remove_folder),
         cmocka_unit_test(test_functions_are_measured),
+        cmocka_unit_test_setup_teardown(test_unproven_fma_is_confirmed, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_unproven_functions_are_measured, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_answer_is_kept, make_folder, remove_folder),
         cmocka_unit_test_setup_teardown(test_damaged_answer_is_not_believed, make_folder, remove_folder),

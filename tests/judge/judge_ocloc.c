@@ -75,6 +75,7 @@ static struct ptx2spv_target chip_target(const struct chip *chip)
         .atomic_float32_add_shared = chip->add32_shared,
         .memory_model_device_scope = 1,
         .exact_zeros = 1,
+        .exact_fma16 = 1,
         .exact_fma32 = 1,
         .exact_div32 = 1,
         .exact_sqrt32 = 1,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* PTX to SPIR-V for several devices: spirv-val accepts every module; the code has the form that was measured to be fast; features that a
  * device lacks, and unsupported PTX, are rejected by name. Expectations: the SPIR-V specification, through spirv-val, and the PTX ISA. */
+#include "ptx2spv/spirv/spirv_newer.h"
 #include "spirv_machine.h"
 
 #include <setjmp.h>
@@ -640,6 +641,32 @@ static bool has_capability(const struct ptx2spv_kernel *kernel, uint32_t capabil
     return false;
 }
 
+/* Where VK_KHR_shader_fma promises one rounding, fused operations are those of SPV_KHR_fma. The validators of the oldest SDK do not know it. */
+static void test_promised_fma(void **state)
+{
+    static const char body[] =
+        "ld.global.v4.b16 {h0,h1,h2,h3},[d0]; fma.rn.f16 h0,h1,h2,h3; st.global.b16 [d0],h0; ld.global.v4.f32 {f0,f1,f2,f3},[d0+16]; "
+        "fma.rn.f32 f0,f1,f2,f3; st.global.f32 [d0],f0; ld.global.v2.f64 {e0,e1},[d0+32]; fma.rn.f64 e0,e0,e1,e1; st.global.f64 [d0],e0;";
+    struct ptx2spv_target target = devices[RICH].target;
+
+    (void)state;
+    target.exact_fma16 = 1;
+    for (unsigned promised = 0; promised < 2; promised++) {
+        struct outcome outcome;
+        const struct ptx2spv_kernel *kernel = &outcome.kernel;
+
+        target.fused16 = target.fused32 = target.fused64 = (uint8_t)promised;
+        compile(body, &target, &outcome);
+        assert_int_equal(outcome.status, PTX2SPV_OK);
+        assert_int_equal(count_spirv(kernel->words, kernel->n_words, SpvOpExtInst), promised ? 0 : 3);
+        assert_int_equal(count_spirv(kernel->words, kernel->n_words, CT_SPV_OP_FMA_KHR), promised ? 3 : 0);
+        assert_int_equal(has_capability(kernel, CT_SPV_CAPABILITY_FMA_KHR), promised);
+        assert_int_equal(memmem(kernel->words, kernel->n_words * sizeof *kernel->words, "SPV_KHR_fma", sizeof "SPV_KHR_fma") != NULL,
+                         promised);
+        ptx2spv_kernel_finish(&outcome.kernel);
+    }
+}
+
 /* How many execution modes of a kind a kernel declares for f32. */
 static unsigned count_modes32(const struct ptx2spv_kernel *kernel, uint32_t mode)
 {
@@ -785,6 +812,7 @@ int main(void)
         cmocka_unit_test(test_unrolled_loops),
         cmocka_unit_test(test_llvm_functions),
         cmocka_unit_test(test_subroutines),
+        cmocka_unit_test(test_promised_fma),
         cmocka_unit_test(test_flush_mode),
         cmocka_unit_test(test_no_float64),
         cmocka_unit_test(test_split_vectors),

@@ -22,7 +22,7 @@
     .float64 = 1, .int64 = 1, .int16 = 1, .int8 = 1, .storage8 = 1, .storage16 = 1
 
 static const struct ptx2spv_target vulkan = {VULKAN}, opencl = {OPENCL}, flushing = {OPENCL, .denorm_flush32 = 1},
-                                   clocks = {VULKAN, .shader_clock_device = 1},
+                                   fused = {VULKAN, .exact_fma32 = 1}, clocks = {VULKAN, .shader_clock_device = 1},
                                    warps = {.dialect = PTX2SPV_OPENCL,
                                             .warp_form = PTX2SPV_WARP_NATIVE,
                                             .subgroup_size = 32,
@@ -63,6 +63,7 @@ static const struct row {
     [PTX2SPV_WORKAROUND_INDEX_SLOW_SHARED] = {&vulkan,
                                               "st.shared.u32 [sh],r0; bar.sync 0; ld.shared.u32 r2,[sh+4]; st.global.u32 [d0],r2;"},
     [PTX2SPV_WORKAROUND_INDEX_IDLE_LOADS] = {&vulkan, "setp.eq.u64 p0,d0,0; @p0 bra E; ld.global.u32 r2,[d0]; st.global.u32 [d0+4],r2; E:"},
+    [PTX2SPV_WORKAROUND_INDEX_CONSTANT_FACTORS] = {&fused, "fma.rn.f32 f1,0f3F99999A,0f3F4CCCCD,f0; st.global.f32 [d0],f1;"},
     [PTX2SPV_WORKAROUND_INDEX_LOST_SIGNS] =
         {&opencl, "neg.f32 f1,f0; bar.sync 0; add.f32 f2,f1,f0; st.global.f32 [d0],f2; st.global.f32 [d0+4],f1;"},
     [PTX2SPV_WORKAROUND_INDEX_PREDICATED_LOOPS] =

@@ -115,6 +115,7 @@ struct ct_device_info {
     void *(*thread_routine)(void *); /* of threads of the backend that execute kernels, too; NULL: there are none */
     bool unproven_warps;             /* warps are native if a probe of the device succeeds (probe_warps.c), else collective */
     bool unproven_functions;         /* target.near_functions is a presumption until a probe has measured them (probe_functions.c) */
+    bool unproven_fma;               /* target.exact_fma32 and exact_fma64 are presumptions until a probe has confirmed them (probe.c) */
     uint32_t workarounds;            /* active workarounds: a set of CT_WORKAROUND(..); the target has those of the compiler */
     struct ptx2spv_target target;
 };

@@ -2,7 +2,8 @@
 /* The probe of a device's arithmetic. A kernel runs difficult cases of fma, division, roots and subnormals with the device's own
  * operations, if the backend's table of drivers calls them exact. An operation with a wrong result is replaced by the compiler's own
  * sequence from then on. A few cases prove nothing, so an operation is only used if the table calls it exact and the probe finds no error.
- * Warps and elementary functions are exceptions: see ct_device_info.unproven_warps, unproven_functions, probe_warps.c, probe_functions.c.
+ * Exceptions are fma of drivers of which some versions and processors are known to have one (ct_device_info.unproven_fma), warps and elementary functions
+ * (unproven_warps, unproven_functions, probe_warps.c, probe_functions.c).
  *
  * The probe runs when the first kernel is compiled, so programs without kernels do not pay for it, and its result is cached on disk. */
 #include "probe.h"
@@ -24,6 +25,7 @@
 #define BLOCK_THREADS 32u
 #define TEXT_BYTES 8192
 #define WARPS (UINT32_C(1) << CT_PROBE_WARPS)
+#define FMA (UINT32_C(1) << CT_PROBE_FMA32 | UINT32_C(1) << CT_PROBE_SUBNORMAL_FMA32 | UINT32_C(1) << CT_PROBE_FMA64)
 #define FUNCTIONS ((uint32_t)PTX2SPV_NEAR_ALL << CT_PROBE_FUNCTIONS)
 
 enum operation {
@@ -70,6 +72,8 @@ static uint32_t claims_of(const struct ptx2spv_target *target)
 #include "probe.def"
     if (target->fma32_flushes)
         claims &= ~(1u << CT_PROBE_SUBNORMAL_FMA32);
+    if (!target->float16)
+        claims &= ~(1u << CT_PROBE_FMA16);
     if (!target->float64) /* f64 is the compiler's own code */
         claims &= ~(1u << CT_PROBE_FMA64 | 1u << CT_PROBE_DIV64 | 1u << CT_PROBE_SQRT64 | 1u << CT_PROBE_REFINED64);
     return claims;
@@ -195,12 +199,15 @@ static const char *const functions[PTX2SPV_NEAR_COUNT] = {"ex2", "lg2", "sin or 
 
 static void report(const struct ct_device *device, uint32_t wrong)
 {
-    const uint32_t flush = UINT32_C(1) << CT_PROBE_FLUSH32, inexact = wrong & ~flush;
+    const uint32_t flush = UINT32_C(1) << CT_PROBE_FLUSH32, presumed = device->info.unproven_fma ? wrong & FMA : 0;
+    const uint32_t inexact = wrong & ~(flush | presumed);
 
     for (unsigned i = 0; i < CT_PROBE_FACT_COUNT; i++)
         if (inexact >> i & 1)
             ct_log(CT_LOG_WARN, "device %d: the native %s is not exact, contrary to the table for %s; it is emulated", device->ordinal,
                    fact_names[i], device->info.driver);
+    if (presumed)
+        ct_log(CT_LOG_INFO, "device %d: %s has no fma that rounds once; it is emulated", device->ordinal, device->info.driver);
     if (wrong & flush) /* no table says that it does */
         ct_log(CT_LOG_INFO, "device %d: %s does not flush subnormal f32 as CUDA does; .ftz is emulated", device->ordinal,
                device->info.driver);
@@ -277,7 +284,8 @@ static void settle(struct ct_device *device, struct ct_backend_device *opened)
 {
     struct ct_device_info *info = &device->info;
     const uint32_t tested = claims_to_test(info);
-    uint32_t wrong = tested & all_functions_but(info->target.near_functions); /* what the table presumes, if nothing can be measured */
+    /* what is presumed, if nothing can be measured */
+    uint32_t wrong = (tested & all_functions_but(info->target.near_functions)) | (info->unproven_fma ? claims_of(&info->target) & FMA : 0);
 
     if (tested && !ct_probe_cache_read(info, tested, &wrong) && probe(device, opened, tested, &wrong))
         ct_probe_cache_write(info, tested, wrong);

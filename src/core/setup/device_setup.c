@@ -19,7 +19,7 @@
 /* Uses the driver's operations wherever they exist. */
 static void claim_all(struct ptx2spv_target *target)
 {
-    target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 1;
+    target->exact_fma16 = target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 1;
     target->exact_fma64 = target->exact_div64 = target->exact_sqrt64 = 1;
     target->refined_sqrt32 = target->fma32_flushes = target->guards_fma32 = target->splits_fma32 = 0;
 }
@@ -29,6 +29,7 @@ static void take_fast_math(struct ct_device *device)
     const uint8_t flushes = device->info.target.fma32_flushes, splits = device->info.target.splits_fma32;
 
     claim_all(&device->info.target);
+    device->info.unproven_fma = false;
     device->info.target.fma32_flushes = flushes;
     device->info.target.near_functions = PTX2SPV_NEAR_ALL;
     device->info.target.splits_fma32 = splits; /* such drivers contract a product and a sum, and take Fma apart */
@@ -39,7 +40,7 @@ static void take_fast_math(struct ct_device *device)
 
 static void take_own_math(struct ptx2spv_target *target)
 {
-    target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 0;
+    target->exact_fma16 = target->exact_fma32 = target->exact_div32 = target->exact_sqrt32 = 0;
     target->exact_fma64 = target->refined_sqrt32 = target->refined_roots64 = target->guards_fma32 = target->splits_fma32 = 0;
 }
 

@@ -319,8 +319,9 @@ static bool may_stay_unchanged(const struct ct_lower *l)
     if (insn->ftz || insn->sat || insn->nan || !ct_rounds_to_nearest(insn->rounding) || half_is_missing(l))
         return false;
     if (insn->op == CT_OP_FFMA)
-        return insn->type == PTX_F32 ? target->exact_fma32 || ct_guards_fma32(l->fn) || ct_splits_fma32(l->fn, insn)
-                                     : insn->type == PTX_F64 && target->exact_fma64;
+        return insn->type == PTX_F32   ? target->exact_fma32 || ct_guards_fma32(l->fn) || ct_splits_fma32(l->fn, insn)
+               : insn->type == PTX_F64 ? target->exact_fma64
+                                       : target->exact_fma16;
     return insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FMUL;
 }
 

@@ -404,7 +404,8 @@ ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_roundin
     ct_value result;
 
     if (type == PTX_F16)
-        return fused_through(l, type, PTX_F32, rounding, a, b, c);
+        return target->float16 && target->exact_fma16 ? ct_emit3(at, CT_OP_FFMA, type, CT_W_16, a, b, c)
+                                                      : fused_through(l, type, PTX_F32, rounding, a, b, c);
     if (type == PTX_F64)
         return fused64(l, rounding, a, b, c);
     if (nearest && (target->exact_fma32 || guarded || splits)) {

@@ -27,8 +27,9 @@ static bool target_rounds(const struct ct_lower *l)
 
     switch ((unsigned)insn->op) {
     case CT_OP_FFMA:
-        return type == PTX_F64
-                   ? target->exact_fma64
+        return type == PTX_F64 ? target->exact_fma64
+               : type == PTX_F16
+                   ? target->float16 && target->exact_fma16
                    : type == PTX_F32 && (target->exact_fma32 || ct_splits_fma32(l->fn, insn) || (ct_guards_fma32(l->fn) && !insn->ftz));
     case CT_OP_FDIV:
     case CT_OP_FRCP:

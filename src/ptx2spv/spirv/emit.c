@@ -146,6 +146,8 @@ void ct_gen_code(struct ct_gen *g)
         ct_gen_find_pairs(g);
     if (g->target->splits_fma32)
         ct_gen_find_contractions(g);
+    if (ct_gen_works_around(g, PTX2SPV_WORKAROUND_CONSTANT_FACTORS))
+        ct_gen_find_factors(g);
     ct_gen_tree(g);
 }
 

@@ -7,7 +7,7 @@
 #ifndef PTX2SPV_EMIT_H
 #define PTX2SPV_EMIT_H
 /* Parts: emit_arith.c, emit_atomic.c, emit_bytes.c, emit_choices.c, emit_compare.c, emit_contractions.c, emit_control.c, emit_entry.c,
- * emit_errors.c, emit_float.c, emit_matrix.c, emit_memory.c, emit_opencl.c, emit_pointers.c, emit_products.c, emit_signs.c, emit_types.c, emit_values.c, emit_variables.c,
+ * emit_errors.c, emit_factors.c, emit_float.c, emit_matrix.c, emit_memory.c, emit_opencl.c, emit_pointers.c, emit_products.c, emit_signs.c, emit_types.c, emit_values.c, emit_variables.c,
  * emit_vulkan.c, emit_warp.c, emit_wide.c, emit_words.c. */
 
 #include "ptx2spv/ir/ir.h"
@@ -110,6 +110,7 @@ struct ct_gen {
     uint32_t *selectors;                      /* Function variables */
     struct ct_gen_pairs *pairs;               /* see emit_compare.c; NULL: not searched for */
     struct ct_gen_contractions *contractions; /* see emit_contractions.c; NULL: there are none */
+    bool *driver_may_know;                    /* indexed by value; see emit_factors.c; NULL: it does not matter */
     uint32_t subgroup_lane, lane_zero;        /* see emit_warp.c and emit_pointers.c; 0: not yet emitted */
     uint32_t varying_zero;                    /* see emit_float.c; 0: not yet emitted */
     const struct ct_block *block;             /* the current block */
@@ -222,6 +223,11 @@ uint32_t ct_gen_use_chosen_float(struct ct_gen *g, const struct ct_insn *insn, u
 void ct_gen_find_contractions(struct ct_gen *g); /* analyses the operands of split FFMAs; call before anything is emitted */
 /* Those operands of a split FFMA, as a set, that would prevent the driver from making one operation of product and sum. */
 unsigned ct_gen_hidden_from_contraction(const struct ct_gen *g, const struct ct_insn *insn);
+
+/* ---- emit_factors.c ---- */
+void ct_gen_find_factors(struct ct_gen *g); /* finds the values that the driver may know; call before anything is emitted */
+/* Whether the first factor of an FFMA must be hidden from the driver. */
+bool ct_gen_hides_factor(const struct ct_gen *g, const struct ct_insn *insn);
 
 /* ---- emit_signs.c ---- */
 bool ct_gen_must_hide_signs(const struct ct_fn *fn);

@@ -4,6 +4,7 @@
 #include "emit.h"
 
 #include "ptx2spv/passes/simplify.h"
+#include "spirv_newer.h"
 
 static uint32_t exact(struct ct_gen *g, uint32_t id)
 {
@@ -80,11 +81,21 @@ static bool may_confuse(struct ct_gen *g, enum ct_op op, const struct ct_insn *z
     return !g->target->exact_zeros && (op == CT_OP_FADD || op == CT_OP_FSUB || op == CT_OP_FFMA || op == CT_OP_FDIV);
 }
 
+/* The same float, which no driver can know at compile time. */
+static uint32_t opaque_float(struct ct_gen *g, unsigned bits, uint32_t id)
+{
+    const uint32_t integer = GEN(g, SpvOpBitcast, ct_gen_int_type(g, bits), id);
+
+    return GEN(g, SpvOpBitcast, ct_gen_float_type(g, bits), ct_gen_opaque(g, bits, integer));
+}
+
 static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32_t index)
 {
     const unsigned bits = ptx_type_bits(insn->type);
     const struct ct_insn *zero = zero_or_null(g->fn, insn->operands[index], bits);
 
+    if (index == 0 && ct_gen_hides_factor(g, insn))
+        return opaque_float(g, bits, ct_gen_use_float(g, insn->operands[0]));
     if (bits == 16 || !zero || !may_confuse(g, insn->op, zero))
         return ct_gen_use_chosen_float(g, insn, index);
     return GEN(g, SpvOpBitcast, ct_gen_float_type(g, bits), opaque_zero_bits(g, bits, zero->imm != 0));
@@ -117,6 +128,18 @@ static uint32_t gen_llvm_function(struct ct_gen *g, const struct ct_insn *insn, 
     return 0;
 }
 
+/* OpFmaKHR. 0: the target has none of this width. */
+static uint32_t gen_promised_fma(struct ct_gen *g, const struct ct_insn *insn, unsigned bits, uint32_t type, const uint32_t *operands)
+{
+    const bool is_promised = bits == 16 ? g->target->fused16 : bits == 32 ? g->target->fused32 : g->target->fused64;
+
+    if (insn->op != CT_OP_FFMA || !is_promised)
+        return 0;
+    ct_spv_extension(&g->m, "SPV_KHR_fma");
+    ct_spv_capability(&g->m, CT_SPV_CAPABILITY_FMA_KHR);
+    return ct_spv_result(&g->m, CT_SPV_CODE, CT_SPV_OP_FMA_KHR, type, operands, insn->n_operands);
+}
+
 static uint32_t float_one(struct ct_gen *g, unsigned bits)
 {
     static const uint64_t ones[] = {[1] = 0x3c00, [2] = 0x3f800000, [4] = 0x3ff0000000000000};
@@ -140,6 +163,8 @@ static void gen_form(struct ct_gen *g, const struct ct_insn *insn)
     id = gen_llvm_function(g, insn, bits, type, operands);
     if (id && insn->op == CT_OP_FRSQRT)
         id = GEN(g, SpvOpFDiv, type, float_one(g, bits), id);
+    if (!id)
+        id = gen_promised_fma(g, insn, bits, type, operands);
     if (!id)
         id = form->op ? ct_spv_result(&g->m, CT_SPV_CODE, form->op, type, operands, insn->n_operands)
                       : ct_gen_ext(g, form->ext, type, operands, insn->n_operands);
