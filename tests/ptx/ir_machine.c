@@ -190,6 +190,8 @@ static bool compare_floats(const struct ct_insn *insn, double a, double b)
         return a <= b;
     case PTX_GE:
         return a >= b;
+    case PTX_NEU:
+        return !(a == b);
     case PTX_LTU:
         return !(a >= b);
     case PTX_GTU:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* refine, on a machine whose inverse roots have errors of up to two units in the last place: f64 roots and inverses of them have the
  * host's bits, for all operands that the proof in refine_root.c leaves open and for random ones, and so has the straight-line code
- * around them. f32 quotients, with errors of up to three units, and roots have the host's bits as well. f32 comparisons and inverse
- * roots handle subnormals on a machine whose own do not. */
+ * around them. f32 quotients, with errors of up to three units, roots, and f64 multiply-adds without a fused operation have the host's bits
+ * as well. f32 comparisons and inverse roots handle subnormals on a machine whose own do not. */
 #include "ir_machine.h"
 #include "../float_bits.h"
 #include "ptx2spv/exact/lower.h"
@@ -516,9 +516,127 @@ static void test_roots32(void **state)
     }
 }
 
+/* ---- f64: multiply-adds ---- */
+
+static const struct ptx2spv_target unfused = {.float64 = 1};
+
+struct terms {
+    double a, b, c;
+};
+
+/* Of several, which share slow paths. */
+static void assert_fused(const struct terms *terms, unsigned n)
+{
+    struct bench bench;
+    struct ct_cursor at = begin(&bench, &unfused);
+    static struct trace found;
+    ct_value results[8];
+
+    for (unsigned i = 0; i < n; i++)
+        results[i] = marked(&at, ct_emit3(&at, CT_OP_FFMA, PTX_F64, CT_W_64, ct_const64(&at, bits_of_f64(terms[i].a)),
+                                          ct_const64(&at, bits_of_f64(terms[i].b)), ct_const64(&at, bits_of_f64(terms[i].c))));
+    for (unsigned i = 0; i < n; i++)
+        emit_event(&at, i, results[i]);
+    ct_emit_insn(&at, CT_OP_RET, PTX_NONE, 0, 0);
+    refine(&bench);
+    run_ir(bench.fn, &found);
+    assert_int_equal(found.n, n);
+    for (unsigned i = 0; i < n; i++) {
+        const double want = fma(terms[i].a, terms[i].b, terms[i].c);
+
+        if (found.events[i].value != bits_of_f64(want) && !(isnan(f64_of(found.events[i].value)) && isnan(want)))
+            fail_msg("%a * %a + %a: %a, not %a", terms[i].a, terms[i].b, terms[i].c, f64_of(found.events[i].value), want);
+    }
+    bench_finish(&bench);
+}
+
+static void test_fused_of_simple_and_rare_operands(void **state)
+{
+    static const double operands[] = {0.0,
+                                      -0.0,
+                                      1,
+                                      -1,
+                                      3,
+                                      0x1p-1074,
+                                      -0x3p-1074,
+                                      0x1p-1022,
+                                      0x1.fffffffffffffp-1,
+                                      -0x1.0000000000001p0,
+                                      0x1p-450,
+                                      -0x1p-900,
+                                      0x1p499,
+                                      0x1p996,
+                                      0x1p1000,
+                                      0x1.fffffffffffffp1023,
+                                      INFINITY,
+                                      -INFINITY,
+                                      NAN};
+    const unsigned n = sizeof operands / sizeof *operands;
+
+    (void)state;
+    for (unsigned i = 0; i < n * n; i++)
+        for (unsigned k = 0; k < n; k += 3) {
+            const double a = operands[i / n], b = operands[i % n];
+
+            assert_fused((const struct terms[]){{a, b, operands[k]}, {a, b, operands[(k + 1) % n]}, {a, b, operands[(k + 2) % n]}}, 3);
+        }
+}
+
+/* Few or many significant bits, exponents up to 2^range or any. */
+static double random_term64(uint64_t *random, uint32_t range)
+{
+    static const uint64_t kept[] = {0xfff0000000000, 0xfffffff000000, 0xfffffffffffff, 0xfffffffffffff, 7};
+    const uint64_t fraction =
+        ((uint64_t)random_below(random, UINT32_MAX) << 20 | random_below(random, 1 << 20)) & kept[random_below(random, 5)];
+    const uint64_t exponent = range ? 1023 - range + random_below(random, 2 * range) : random_below(random, 2047);
+
+    return f64_of((uint64_t)random_below(random, 2) << 63 | exponent << 52 |
+                  (random_below(random, 8) ? fraction : fraction ^ 0xfffffffffffff));
+}
+
+/* c is any number, near the opposite of the product, or such that the sum is near the middle between two numbers. */
+static struct terms random_terms(uint64_t *random)
+{
+    static const uint32_t ranges[] = {3, 110, 0};
+    const uint32_t range = ranges[random_below(random, 3)];
+    struct terms terms = {random_term64(random, range), random_term64(random, range), random_term64(random, range)};
+    const double product = terms.a * terms.b;
+
+    switch (random_below(random, 4)) {
+    case 0:
+        terms.c = f64_of(bits_of_f64(-product) + random_below(random, 5) - 2);
+        break;
+    case 1:
+        terms.c = ldexp(terms.c, ilogb(product) - ilogb(terms.c) + (int)random_below(random, 110) - 55);
+        break;
+    case 2:
+        terms.c = product * (random_below(random, 2) ? 0x1p53 : 0x3p52) + product;
+        break;
+    default:
+        break;
+    }
+    return terms;
+}
+
+static void test_random_fused(void **state)
+{
+    uint64_t random = SEED;
+
+    (void)state;
+    for (int i = 0; i < 6000; i++) {
+        struct terms terms[6];
+
+        for (unsigned k = 0; k < 6; k++)
+            terms[k] = random_terms(&random);
+        assert_fused(terms, 6);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fused_of_simple_and_rare_operands),
+        cmocka_unit_test(test_random_fused),
         cmocka_unit_test(test_quotients_of_simple_and_rare_operands),
         cmocka_unit_test(test_random_quotients),
         cmocka_unit_test(test_roots32),

@@ -111,6 +111,8 @@ bool ct_splits_fma32(const struct ct_fn *fn, const struct ct_insn *insn);
 bool ct_guards_fma32(const struct ct_fn *fn);
 /* Whether it does, and since the driver's Fma does not round once. */
 bool ct_guards_rounding(const struct ct_fn *fn);
+/* Whether `refine` handles fma.rn.f64 in the function, since the driver's Fma does not round once. Subroutines have the sequence for all operands. */
+bool ct_refines_fma64(const struct ct_fn *fn);
 /* ---- lower_divide.c ---- */
 ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b);
 ct_value ct_lower_root(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a);
@@ -136,6 +138,8 @@ static inline bool ct_lower_is_near(const struct ct_lower *l, enum ptx2spv_near 
 /* The driver's inverse root. */
 ct_value ct_lower_driver_inverse_root32(struct ct_cursor *at, ct_value x);
 /* ---- lower_fma64.c ---- */
+/* a * b as the sum of two f64, unless something overflows or underflows. */
+ct_value ct_two_product64(struct ct_cursor *at, ct_value a, ct_value b, ct_value *error);
 /* a * b + c in f64, rounded to nearest once, computed by operations that each round to nearest. *error has the sign of the exact value
  * minus the result: 0 if the result is exact or not finite. */
 ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c, ct_value *error);

@@ -320,7 +320,7 @@ static bool may_stay_unchanged(const struct ct_lower *l)
         return false;
     if (insn->op == CT_OP_FFMA)
         return insn->type == PTX_F32   ? target->exact_fma32 || ct_guards_fma32(l->fn) || ct_splits_fma32(l->fn, insn)
-               : insn->type == PTX_F64 ? target->exact_fma64
+               : insn->type == PTX_F64 ? target->exact_fma64 || ct_refines_fma64(l->fn)
                                        : target->exact_fma16;
     return insn->op == CT_OP_FADD || insn->op == CT_OP_FSUB || insn->op == CT_OP_FMUL;
 }
@@ -339,6 +339,26 @@ static bool is_sign_operation(const struct ct_insn *insn)
     return insn->op == CT_OP_FNEG || insn->op == CT_OP_FABS;
 }
 
+static bool is_constant(const struct ct_lower *l, ct_value x, uint64_t bits)
+{
+    const struct ct_insn *constant = ct_constant_or_null(l->fn, x);
+
+    return constant && (constant->imm & 0xffff) == bits;
+}
+
+/* Compute capability 8.0 has no other arithmetic of bf16: cuda_bf16.h makes sums of a * 1 + b, and products of a * b - 0. */
+static ct_value fused_bf16(struct ct_lower *l, const ct_value wide[3])
+{
+    const ct_value *x = l->insn->operands;
+
+    for (unsigned i = 0; i < 2; i++)
+        if (is_constant(l, x[i], ct_float_layout_of(PTX_BF16)->one))
+            return ct_bf16_narrowed(l, PTX_F32, ct_lower_sum(l, PTX_F32, PTX_RN, wide[1 - i], wide[2]));
+    if (is_constant(l, x[2], ct_float_layout_of(PTX_BF16)->sign))
+        return ct_bf16_narrowed(l, PTX_F32, ct_lower_product(l, PTX_F32, PTX_RN, wide[0], wide[1]));
+    return ct_lower_fused_bf16(l, wide[0], wide[1], wide[2]);
+}
+
 /* bf16 is computed in f32, whose 24 bits are more than twice the 8 bits of bf16 plus 2: double rounding is innocuous for sums and
  * products. */
 static ct_value through_f32(struct ct_lower *l)
@@ -351,7 +371,7 @@ static ct_value through_f32(struct ct_lower *l)
     for (uint32_t i = 0; i < insn->n_operands; i++)
         wide[i] = ct_bf16_widened(&l->at, insn->operands[i]);
     if (insn->op == CT_OP_FFMA)
-        return ct_lower_fused_bf16(l, wide[0], wide[1], wide[2]);
+        return fused_bf16(l, wide);
     return ct_bf16_narrowed(l, PTX_F32, unmodified(l, PTX_F32, wide));
 }
 
@@ -367,6 +387,7 @@ ct_value ct_lower_float_operation(struct ct_lower *l)
         return through_f32(l);
     if (may_stay_unchanged(l)) {
         insn->split = ct_splits_fma32(l->fn, insn);
+        insn->refined = insn->op == CT_OP_FFMA && insn->type == PTX_F64 && ct_refines_fma64(l->fn);
         insn->guarded = insn->op == CT_OP_FFMA && insn->type == PTX_F32 && ct_guards_fma32(l->fn) && !insn->split;
         return CT_NO_VALUE;
     }

@@ -86,15 +86,23 @@ static struct parts split(struct ct_cursor *at, ct_value a)
     return parts;
 }
 
-static struct parts two_product(struct ct_cursor *at, ct_value a, ct_value b)
+ct_value ct_two_product64(struct ct_cursor *at, ct_value a, ct_value b, ct_value *error)
 {
     const struct parts x = split(at, a), y = split(at, b);
-    struct parts product = {.high = multiply(at, a, b)};
+    const ct_value product = multiply(at, a, b);
 
-    product.low = subtract(at, multiply(at, x.high, y.high), product.high);
-    product.low = add(at, product.low, multiply(at, x.high, y.low));
-    product.low = add(at, product.low, multiply(at, x.low, y.high));
-    product.low = add(at, product.low, multiply(at, x.low, y.low));
+    *error = subtract(at, multiply(at, x.high, y.high), product);
+    *error = add(at, *error, multiply(at, x.high, y.low));
+    *error = add(at, *error, multiply(at, x.low, y.high));
+    *error = add(at, *error, multiply(at, x.low, y.low));
+    return product;
+}
+
+static struct parts two_product(struct ct_cursor *at, ct_value a, ct_value b)
+{
+    struct parts product;
+
+    product.high = ct_two_product64(at, a, b, &product.low);
     return product;
 }
 

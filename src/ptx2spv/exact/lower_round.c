@@ -395,6 +395,11 @@ static ct_value fused64(struct ct_lower *l, enum ptx_rounding rounding, ct_value
     return l->fn->target->exact_fma64 ? ct_emit3(at, CT_OP_FFMA, PTX_F64, CT_W_64, a, b, c) : ct_fused64(at, a, b, c, &error);
 }
 
+bool ct_refines_fma64(const struct ct_fn *fn)
+{
+    return fn->target->float64 && !fn->target->exact_fma64 && (fn->kernel || !fn->target->inlines);
+}
+
 ct_value ct_lower_fused(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b, ct_value c)
 {
     struct ct_cursor *at = &l->at;

@@ -5,6 +5,7 @@
  *  - f32 comparisons and inverse roots where drivers flush subnormals: the form depends on the ranges of the operands (range.h). This
  *    comes after `guard`, which separates the driver's multiply-adds, which never return subnormals, from corrected ones.
  *  - f32 quotients where only fused operations are exact: by fused steps (refine_quotient.c).
+ *  - f64 multiply-adds where the driver has no fused operation (refine_fused.c).
  *  - f64 roots, and inverses of them, where the driver's own are slow (ptx2spv_target.refined_roots64): by fused steps (refine_root.c).
  *
  *     x = fsqrt a                                 x = refined root of a;  z = refined inverse of x
@@ -14,7 +15,7 @@
  *     w = fadd v, y                               y = fmul x, b
  *                                                 w = fadd v, y
  *
- * Up to four roots or quotients share one slow path, so that drivers may interleave them; pure code that uses a result is moved after it. */
+ * Up to four roots, quotients or multiply-adds share one slow path, so that drivers may interleave them; pure code that uses a result is moved after it. */
 #include "refine.h"
 #include "lower.h"
 
@@ -80,9 +81,14 @@ static bool is_quotient(const struct ct_insn *insn)
     return insn->refined && insn->op == CT_OP_FDIV && insn->type == PTX_F32;
 }
 
+static bool is_fused(const struct ct_insn *insn)
+{
+    return insn->refined && insn->op == CT_OP_FFMA;
+}
+
 static bool starts(const struct ct_insn *insn)
 {
-    return is_root(insn) || is_quotient(insn);
+    return is_root(insn) || is_quotient(insn) || is_fused(insn);
 }
 
 static const struct ct_insn *definition_or_null(const struct ct_fn *fn, ct_value x)
@@ -115,6 +121,8 @@ static void add_member(struct group *group, struct ct_insn *insn, uint32_t root)
         member.refined = ct_refine_inverse64(&at, &group->members.v[root - 1].refined);
     else if (is_quotient(insn))
         member.refined = ct_refine_quotient32(&at, insn->operands[0], insn->operands[1]);
+    else if (is_fused(insn))
+        member.refined = ct_refine_fused64(&at, insn->operands[0], insn->operands[1], insn->operands[2]);
     else
         member.refined = ct_refine_root64(&at, insn->operands[0]);
     group->n_starts += !root;
@@ -141,6 +149,8 @@ static void emit_slow_path(struct group *group, struct ct_cursor *at)
             member->exact = ct_refine_rare_inverse64(at, group->members.v[member->root - 1].exact);
         else if (is_quotient(member->insn))
             member->exact = ct_refine_rare_quotient32(at, member->insn->operands[0], member->insn->operands[1]);
+        else if (is_fused(member->insn))
+            member->exact = ct_refine_rare_fused64(at, member->insn->operands[0], member->insn->operands[1], member->insn->operands[2]);
         else
             member->exact = ct_refine_rare_root64(at, member->insn->operands[0]);
     }

@@ -111,7 +111,7 @@ struct ct_insn {
     bool ignores_subnormals; /* FADD, FSUB and FMUL of f32: it may flush subnormals, since PTX leaves that open or there are none */
     bool residual;           /* FFMA of f32 whose single rounding matters: set by residuals.c, for targets that split others */
     bool split;              /* FFMA of f32: a product and a sum, which may be contracted: set by `lower`, for the emitter */
-    bool refined;            /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1 in f64: set by `lower`, handled by `refine` */
+    bool refined;            /* FCMP, FRSQRT of f32 with subnormals; FSQRT, FDIV of 1, FFMA in f64: set by `lower`, handled by `refine` */
     bool is_device;          /* LOAD, STORE and ATOM in GLOBAL: the rule for pointers has been applied to the address (offsets.c) */
     bool is_element;         /* ADD of 64 bits: operand 0 is the address of an array, operand 1 the distance of a thread's element
                                       from it: set by indices.c, for the emitter */

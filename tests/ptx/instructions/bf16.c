@@ -52,6 +52,11 @@ static uint32_t pair(uint16_t low, uint16_t high)
     R(sub_bf16, "sub.rn.bf16 %d, %a, %b;", BF16, BF16, BF16, NONE, NONE, sum(a, b ^ 0x8000))                                               \
     R(mul_bf16, "mul.bf16 %d, %a, %b;", BF16, BF16, BF16, NONE, NONE, product(a, b))                                                       \
     R(fma_bf16, "fma.rn.bf16 %d, %a, %b, %c;", BF16, BF16, BF16, BF16, NONE, fma_bf16(a, b, c))                                            \
+    R(fma_bf16_sum, "{ .reg .b16 %one; mov.b16 %one, 0x3f80; fma.rn.bf16 %d, %a, %one, %b; }", BF16, BF16, BF16, NONE, NONE, sum(a, b))    \
+    R(fma_bf16_product, "{ .reg .b16 %none; mov.b16 %none, 0x8000; fma.rn.bf16 %d, %a, %b, %none; }", BF16, BF16, BF16, NONE, NONE,        \
+      fma_bf16(a, b, 0x8000))                                                                                                              \
+    R(fma_bf16x2_sum, "{ .reg .b32 %ones; mov.b32 %ones, 0x3f803f80; fma.rn.bf16x2 %d, %ones, %a, %b; }", B32, B32, B32, NONE, NONE,       \
+      pair(sum(LOW(a), LOW(b)), sum(HIGH(a), HIGH(b))))                                                                                    \
     R(fma_bf16_relu, "fma.rn.relu.bf16 %d, %a, %b, %c;", B16, BF16, BF16, BF16, NONE, relu16(fma_bf16(a, b, c)))                           \
     R(neg_bf16, "neg.bf16 %d, %a;", BF16, BF16, NONE, NONE, NONE, a ^ 0x8000)                                                              \
     R(abs_bf16, "abs.bf16 %d, %a;", BF16, BF16, NONE, NONE, NONE, a & 0x7fff)                                                              \
