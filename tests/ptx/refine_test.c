@@ -574,6 +574,9 @@ static void test_fused_of_simple_and_rare_operands(void **state)
     const unsigned n = sizeof operands / sizeof *operands;
 
     (void)state;
+    for (unsigned k = 0; k < n; k++) /* products that overflow, and, scaled by 2^-200, just do not */
+        assert_fused(
+            (const struct terms[]){{0x1.ffffffffffffap589, -0x1p634, operands[k]}, {-0x1p804, -0x1.ffffffffffffcp419, operands[k]}}, 2);
     for (unsigned i = 0; i < n * n; i++)
         for (unsigned k = 0; k < n; k += 3) {
             const double a = operands[i / n], b = operands[i % n];
