@@ -213,6 +213,17 @@ static ct_value both_finite(struct ct_cursor *at, ct_value a, ct_value b)
     return ct_and(at, is_finite(at, PTX_F64, a), is_finite(at, PTX_F64, b));
 }
 
+/* a + b and its error, also next to the greatest numbers, where a step of ct_two_sum overflows. */
+static ct_value sum64(struct ct_cursor *at, ct_value a, ct_value b, ct_value *error)
+{
+    const ct_value a_greater = ct_icmp(at, PTX_U64, PTX_GE, ct_float_magnitude(at, PTX_F64, a), ct_float_magnitude(at, PTX_F64, b));
+    const ct_value greater = ct_select(at, a_greater, a, b), smaller = ct_select(at, a_greater, b, a);
+    const ct_value sum = add(at, PTX_F64, a, b);
+
+    *error = subtract(at, PTX_F64, smaller, subtract(at, PTX_F64, sum, greater));
+    return sum;
+}
+
 ct_value ct_lower_sum(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b)
 {
     struct ct_cursor *at = &l->at;
@@ -223,7 +234,7 @@ ct_value ct_lower_sum(struct ct_lower *l, enum ptx_type type, enum ptx_rounding 
     if (type == PTX_F32 && !l->fn->target->float64)
         return ct_lower_integer_fused32(l, rounding, a, ct_float_const(at, PTX_F32, 1.0), b);
     if (type == PTX_F64) {
-        sum = ct_two_sum(at, type, a, b, &error);
+        sum = sum64(at, a, b, &error);
         finite = both_finite(at, a, b);
         sum = directed64(at, rounding, sum, error, finite);
     } else {

@@ -2,6 +2,8 @@
 /* Double precision, one rounding for each operation (PTX ISA, "Floating Point Instructions"). */
 #include "rows.h"
 
+#include <float.h>
+
 static double least(double a, double b)
 {
     if (isnan(a))
@@ -11,9 +13,19 @@ static double least(double a, double b)
     return a == b ? (signbit(a) ? a : b) : a < b ? a : b;
 }
 
+/* The sign and the fraction of a number, with an exponent that is almost the greatest. */
+static double great(double a)
+{
+    return f64_of((bits_of_f64(a) & UINT64_C(0x800fffffffffffff)) | UINT64_C(0x7fd0000000000000));
+}
+
 #define ROUNDED(R, id, suffix, mode)                                                                                                       \
     R(add_##id, "add." suffix ".f64 %d, %a, %b;", F64, F64, F64, NONE, NONE, add_f64(mode, a, b))                                          \
     R(sub_##id, "sub." suffix ".f64 %d, %a, %b;", F64, F64, F64, NONE, NONE, add_f64(mode, a, -b))                                         \
+    R(add_great_##id,                                                                                                                      \
+      "{ .reg .b64 %bits; mov.b64 %bits, %a; and.b64 %bits, %bits, 0x800fffffffffffff; or.b64 %bits, %bits, 0x7fd0000000000000; "          \
+      "mov.b64 %d, %bits; add." suffix ".f64 %d, %d, 0dFFEFFFFFFFFFFFFF; }",                                                               \
+      F64, F64, NONE, NONE, NONE, add_f64(mode, great(a), -DBL_MAX))                                                                       \
     R(mul_##id, "mul." suffix ".f64 %d, %a, %b;", F64, F64, F64, NONE, NONE, mul_f64(mode, a, b))                                          \
     R(div_##id, "div." suffix ".f64 %d, %a, %b;", F64, F64, F64, NONE, NONE, div_f64(mode, a, b))                                          \
     R(rcp_##id, "rcp." suffix ".f64 %d, %a;", F64, F64, NONE, NONE, NONE, div_f64(mode, 1, a))                                             \
