@@ -692,6 +692,7 @@ static void test_flush_mode(void **state)
         {"neg.f32 f0,f0; abs.f32 f1,f1; sub.ftz.f32 f0,f0,f1; mov.b32 f1,r0;", true, true, 0},
         {"cvt.rn.f32.s32 f1,r0; sub.ftz.f32 f0,f0,f1; cvt.rn.f16.f32 h0,f0; cvt.f32.f16 f0,h0;", true, true, 0},
         {"add.ftz.f32 f0,f0,f1; add.f64 e0,e0,e1;", true, false, 0},
+        {"add.ftz.f32 f0,f0,f1; add.rm.ftz.f32 f0,f0,f1;", false, false, 0},
         {"add.ftz.f32 f0,f0,f1; add.f32 f0,f0,f1;", false, false, 0},
         {"add.ftz.f32 f0,f0,f1; setp.lt.f32 p0,f0,f1; @p0 mov.b32 r0,1;", false, false, 0},
         {"add.ftz.f32 f0,f0,f1; cvt.f64.f32 e0,f0;", false, false, 0},

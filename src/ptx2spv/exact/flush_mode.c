@@ -8,6 +8,7 @@
  * .ftz has removed them, or as integers.
  *
  * Which results count as tiny is the device's: one that rounds up to 2^-126 is a zero to NVIDIA's (ct_is_tiny64). */
+#include "lower.h"
 #include "ptx2spv/ir/builder.h"
 
 static bool is_f32(enum ptx_type type)
@@ -39,12 +40,18 @@ static bool is_sensitive(const struct ct_insn *insn)
     }
 }
 
+/* Other roundings are made of the nearest number and its error, which a tiny number must keep. */
+static bool is_directed(const struct ct_insn *insn)
+{
+    return insn->op != CT_OP_FCVT && is_sensitive(insn) && !ct_rounds_to_nearest(insn->rounding);
+}
+
 /* The build option of OpenCL is for floats of all widths; those of 16 bits are computed as f32, which has no subnormals among them. */
 static bool is_forbidden(const struct ct_fn *fn, const struct ct_insn *insn)
 {
     const bool is_wide = insn->type == PTX_F64 || (insn->op == CT_OP_FCVT && insn->type2 == PTX_F64);
 
-    return (is_sensitive(insn) && !insn->ftz) ||
+    return (is_sensitive(insn) && !insn->ftz) || is_directed(insn) ||
            (fn->target->dialect == PTX2SPV_OPENCL && is_wide && (insn->op == CT_OP_FCVT || ct_op_infos[insn->op].flags & CT_OPF_FLOAT));
 }
 

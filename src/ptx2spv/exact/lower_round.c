@@ -236,13 +236,13 @@ ct_value ct_lower_sum(struct ct_lower *l, enum ptx_type type, enum ptx_rounding 
     if (type == PTX_F64) {
         sum = sum64(at, a, b, &error);
         finite = both_finite(at, a, b);
-        sum = directed64(at, rounding, sum, error, finite);
-    } else {
-        const ct_value wide_a = wide(l, a), wide_b = wide(l, b);
-
-        sum = ct_float_narrowed(at, PTX_F64, type, rounding, odd_sum64(at, wide_a, wide_b));
+        return with_sign_of_zero(at, type, rounding, directed64(at, rounding, sum, error, finite), a, b);
     }
-    return with_sign_of_zero(at, type, rounding, sum, a, b);
+    /* the device may flush what is narrowed, so that only the sum in f64 tells whether it is zero */
+    a = wide(l, a);
+    b = wide(l, b);
+    sum = with_sign_of_zero(at, PTX_F64, rounding, odd_sum64(at, a, b), a, b);
+    return ct_float_narrowed(at, PTX_F64, type, rounding, sum);
 }
 
 /* ---- products ---- */

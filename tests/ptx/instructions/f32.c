@@ -67,6 +67,12 @@ static float by_counts(float a)
     return a;
 }
 
+/* The sum of both is a small number, or tiny. */
+static float opposite(float a)
+{
+    return f32_of(bits_of_f32(a) ^ 0x80000003);
+}
+
 static float mul_ftz(float a, float b)
 {
     return flush_tiny((double)flush(a) * flush(b), mul_f32(NEAREST, flush(a), flush(b)));
@@ -151,6 +157,8 @@ static float fma_ftz(float a, float b, float c)
       add_f32(NEAREST, mul_f32(NEAREST, a, b), c))                                                                                         \
     R(add_f32_ftz, "add.ftz.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, flush(add_f32(NEAREST, flush(a), flush(b))))                      \
     R(sub_f32_ftz_rz, "sub.rz.ftz.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, flush(add_f32(ZERO, flush(a), -flush(b))))                  \
+    R(add_f32_ftz_rm, "mov.b32 %y, %a; xor.b32 %y, %y, 0x80000003; mov.b32 %d, %y; add.rm.ftz.f32 %d, %a, %d;", F32, F32, NONE, NONE,      \
+      NONE, flush(add_f32(DOWN, flush(a), flush(opposite(a)))))                                                                            \
     R(mul_f32_ftz, "mul.ftz.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, mul_ftz(a, b))                                                    \
     R(fma_f32_ftz, "fma.rn.ftz.f32 %d, %a, %b, %c;", F32, F32, F32, F32, NONE, fma_ftz(a, b, c))                                           \
     R(div_f32_ftz, "div.rn.ftz.f32 %d, %a, %b;", F32, F32, F32, NONE, NONE, flush(div_f32(NEAREST, flush(a), flush(b))))                   \
