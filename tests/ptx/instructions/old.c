@@ -52,7 +52,7 @@ static uint64_t want_widened(const uint64_t *in) /* before PTX ISA 1.5 subnormal
 
 static uint64_t want_div(const uint64_t *in)
 {
-    return bits_of_f64(normal(normal(f32_of(in[0])) / fmax(0x1p-120, fmin(0x1p120, fabs(f32_of(in[1]))))));
+    return bits_of_f64(normal(normal(f32_of(in[0])) / fmin(0x1p120, fmax(0x1p-120, fabs(f32_of(in[1]))))));
 }
 
 static uint64_t want_rcp(const uint64_t *in)

@@ -9,6 +9,7 @@
 #define RANDOM_CASES 512
 #endif
 #define HARD_CASES (RANDOM_CASES * 3 / 2) /* for rows that take f32 or f64 */
+#define EXTREME_CASES (RANDOM_CASES / 2)  /* for rows that take floats */
 
 unsigned type_bits(enum type type)
 {
@@ -143,6 +144,22 @@ static uint64_t random_value(enum type type)
     return style ? bits >> (random_bits() % type_bits(type) + (64 - type_bits(type))) : bits;
 }
 
+/* A float next to the least or the greatest numbers, or of any size, whose fraction has a few bits, lacks a few, or is random; or next to `other`, of either
+ * sign. */
+static uint64_t extreme_value(enum type type, uint64_t other)
+{
+    const unsigned bits = type_bits(type), fraction_bits = type == F64 ? 52 : type == F32 ? 23 : type == F16 ? 10 : 7;
+    const uint64_t all = (UINT64_C(1) << fraction_bits) - 1, last = ((UINT64_C(1) << (bits - 1)) - 1) >> fraction_bits;
+    const uint64_t few = random_bits() % 8, any = random_bits() >> 20;
+    const uint64_t exponents[] = {few / 2, last - 1 - few / 2, any % last},
+                   fractions[] = {few, all - few, few << (fraction_bits - 3), any & all};
+    const unsigned style = (unsigned)(random_bits() % 4);
+
+    if (style == 3)
+        return (other ^ (any & 1) << (bits - 1)) + few - 4;
+    return (any >> 1 & 1) << (bits - 1) | exponents[style] << fraction_bits | fractions[random_bits() % 4];
+}
+
 static uint64_t from_interval(const struct row *row)
 {
     const double part = (double)(random_bits() >> 11) / 9007199254740992.0;
@@ -199,6 +216,19 @@ static void fill_random(const struct row *row, uint64_t *out)
         out[0] = from_interval(row);
 }
 
+static bool is_float(enum type type)
+{
+    return type == F16 || type == BF16 || type == F32 || type == F64;
+}
+
+static void fill_extremes(const struct row *row, uint64_t *out)
+{
+    fill_random(row, out);
+    for (unsigned i = 0; i < MAX_SOURCES; i++)
+        if (is_float(row->sources[i]))
+            out[i] = cut(row->sources[i], extreme_value(row->sources[i], out[0]));
+}
+
 /* For rows whose sources have one float type; the second and third source may have other types. */
 static void fill_hard_operands(const struct row *row, unsigned number, uint64_t *out)
 {
@@ -216,8 +246,10 @@ static uint64_t *chosen_values(const struct row *row, unsigned *n_cases)
     unsigned counts[MAX_SOURCES];
     const unsigned edges = row->least != row->greatest ? 0 : edge_count(row, counts);
     const bool has_hard = (row->sources[0] == F32 || row->sources[0] == F64) && row->compare == EXACT;
-    const unsigned n_hard = has_hard ? HARD_CASES : 0;
-    uint64_t *operands = calloc((size_t)edges + RANDOM_CASES + n_hard, MAX_SOURCES * sizeof *operands);
+    const bool has_extremes = is_float(row->sources[0]) && row->compare == EXACT && row->least == row->greatest;
+    const unsigned n_hard = has_hard ? HARD_CASES : 0, n_extremes = has_extremes ? EXTREME_CASES : 0;
+    const size_t n = (size_t)edges + RANDOM_CASES + n_hard + n_extremes;
+    uint64_t *operands = calloc(n, MAX_SOURCES * sizeof *operands);
 
     *n_cases = 0;
     if (!operands)
@@ -229,7 +261,9 @@ static uint64_t *chosen_values(const struct row *row, unsigned *n_cases)
         fill_random(row, operands + (size_t)(edges + i) * MAX_SOURCES);
     for (unsigned i = 0; i < n_hard; i++)
         fill_hard_operands(row, i, operands + (size_t)(edges + RANDOM_CASES + i) * MAX_SOURCES);
-    *n_cases = edges + RANDOM_CASES + n_hard;
+    for (unsigned i = 0; i < n_extremes; i++)
+        fill_extremes(row, operands + (n - n_extremes + i) * MAX_SOURCES);
+    *n_cases = (unsigned)n;
     return operands;
 }
 
