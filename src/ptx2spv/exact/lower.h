@@ -111,7 +111,8 @@ bool ct_splits_fma32(const struct ct_fn *fn, const struct ct_insn *insn);
 bool ct_guards_fma32(const struct ct_fn *fn);
 /* Whether it does, and since the driver's Fma does not round once. */
 bool ct_guards_rounding(const struct ct_fn *fn);
-/* Whether `refine` handles fma.rn.f64 in the function, since the driver's Fma does not round once. Subroutines have the sequence for all operands. */
+/* Whether `refine` handles fma.rn.f64 in the function, since the driver's Fma does not round once: in the subroutine for it, or, on
+ * targets without subroutines, in the kernel. */
 bool ct_refines_fma64(const struct ct_fn *fn);
 /* ---- lower_divide.c ---- */
 ct_value ct_lower_quotient(struct ct_lower *l, enum ptx_type type, enum ptx_rounding rounding, ct_value a, ct_value b);
