@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs every row of every table on device 0, or the rows whose names contain the argument. Exits with 1 if a result differs.
- *   instructions [--list] [--show N] [--may-refuse WORD] [--without TABLE]... [NAME]
+ *   instructions [--list] [--show N] [--may-refuse WORD] [--without TABLE]... [--random N] [NAME]
+ * --random: the number of random operands; 100000 take half a minute on lavapipe.
  * --may-refuse: the device may return CUDA_ERROR_NOT_SUPPORTED for rows whose text contains this word, for example "f16". */
 #include "harness.h"
 #include "prelude.h"
@@ -310,6 +311,8 @@ static bool read_option(const char *name, const char *value)
 {
     if (!strcmp(name, "--show"))
         shown = (unsigned)atoi(value);
+    else if (!strcmp(name, "--random"))
+        random_cases = (unsigned)atoi(value);
     else if (!strcmp(name, "--may-refuse"))
         may_refuse = value;
     else if (!strcmp(name, "--without") && n_without < sizeof without / sizeof *without)

@@ -45,6 +45,8 @@ struct table {
 };
 
 /* ---- values.c ---- */
+/* How many random operands a row has; for floats there are up to twice as many that are hard to round or near the ends of their range. */
+extern unsigned random_cases;
 /* Creates the operands for a row, MAX_SOURCES words for each case: combinations of each type's edge values, then random values; the same in
  * every run. */
 uint64_t *operands_create(const struct row *row, unsigned *n_cases);

@@ -5,11 +5,8 @@
 #include <stdlib.h>
 
 #define MAX_EDGE_CASES 2048
-#ifndef RANDOM_CASES /* can be defined at build time, for a longer search */
-#define RANDOM_CASES 512
-#endif
-#define HARD_CASES (RANDOM_CASES * 3 / 2) /* for rows that take f32 or f64 */
-#define EXTREME_CASES (RANDOM_CASES / 2)  /* for rows that take floats */
+
+unsigned random_cases = 512;
 
 unsigned type_bits(enum type type)
 {
@@ -216,16 +213,11 @@ static void fill_random(const struct row *row, uint64_t *out)
         out[0] = from_interval(row);
 }
 
-static bool is_float(enum type type)
-{
-    return type == F16 || type == BF16 || type == F32 || type == F64;
-}
-
 static void fill_extremes(const struct row *row, uint64_t *out)
 {
     fill_random(row, out);
     for (unsigned i = 0; i < MAX_SOURCES; i++)
-        if (is_float(row->sources[i]))
+        if (type_is_float(row->sources[i]))
             out[i] = cut(row->sources[i], extreme_value(row->sources[i], out[0]));
 }
 
@@ -246,9 +238,9 @@ static uint64_t *chosen_values(const struct row *row, unsigned *n_cases)
     unsigned counts[MAX_SOURCES];
     const unsigned edges = row->least != row->greatest ? 0 : edge_count(row, counts);
     const bool has_hard = (row->sources[0] == F32 || row->sources[0] == F64) && row->compare == EXACT;
-    const bool has_extremes = is_float(row->sources[0]) && row->compare == EXACT && row->least == row->greatest;
-    const unsigned n_hard = has_hard ? HARD_CASES : 0, n_extremes = has_extremes ? EXTREME_CASES : 0;
-    const size_t n = (size_t)edges + RANDOM_CASES + n_hard + n_extremes;
+    const bool has_extremes = type_is_float(row->sources[0]) && row->compare == EXACT && row->least == row->greatest;
+    const unsigned n_hard = has_hard ? random_cases / 2 * 3 : 0, n_extremes = has_extremes ? random_cases / 2 : 0;
+    const size_t n = (size_t)edges + random_cases + n_hard + n_extremes;
     uint64_t *operands = calloc(n, MAX_SOURCES * sizeof *operands);
 
     *n_cases = 0;
@@ -257,10 +249,10 @@ static uint64_t *chosen_values(const struct row *row, unsigned *n_cases)
     random_state = 0x9e3779b97f4a7c15;
     for (unsigned i = 0; i < edges; i++)
         fill_edge(row, counts, i, operands + (size_t)i * MAX_SOURCES);
-    for (unsigned i = 0; i < RANDOM_CASES; i++)
+    for (unsigned i = 0; i < random_cases; i++)
         fill_random(row, operands + (size_t)(edges + i) * MAX_SOURCES);
     for (unsigned i = 0; i < n_hard; i++)
-        fill_hard_operands(row, i, operands + (size_t)(edges + RANDOM_CASES + i) * MAX_SOURCES);
+        fill_hard_operands(row, i, operands + (size_t)(edges + random_cases + i) * MAX_SOURCES);
     for (unsigned i = 0; i < n_extremes; i++)
         fill_extremes(row, operands + (n - n_extremes + i) * MAX_SOURCES);
     *n_cases = (unsigned)n;

@@ -186,7 +186,7 @@ static uint32_t simd(enum operation operation, struct simd form, uint32_t a, uin
     V(R, vmad_ss_sat, "vmad.s32.s32.s32.sat %d, %a, %b, %c;", mad(S(W, a), S(W, b), 1, 0, 0, 0, 0, 1, c))                                  \
     V(R, manual_vmad_us_sat, "vmad.s32.u32.s32.sat %d, %a, %b, %c;", mad(U(W, a), S(W, b), 1, 0, 0, 0, 0, 1, c))                           \
     V(R, vmad_bytes, "vmad.s32.s32.u32 %d, %a.b1, %b.h1, %c;", mad(S(B1, a), U(H1, b), 1, 0, 0, 0, 0, 0, c))                               \
-    V(R, vmad_halves_sat, "vmad.u32.u32.u32.sat %d, %a.h1, %b.h0, %c;", mad(U(H1, a), U(H0, b), 0, 0, 0, 0, 0, 1, c))                      \
+    V(R, manual_vmad_halves_sat, "vmad.u32.u32.u32.sat %d, %a.h1, %b.h0, %c;", mad(U(H1, a), U(H0, b), 0, 0, 0, 0, 0, 1, c))               \
     V(R, manual_vmad_shr7, "vmad.u32.u32.u32.shr7 %d, %a, %b, %c;", mad(U(W, a), U(W, b), 0, 0, 0, 0, 7, 0, c))                            \
     V(R, vmad_shr15_sat, "vmad.s32.s32.s32.sat.shr15 %d, %a, %b, %c;", mad(S(W, a), S(W, b), 1, 0, 0, 0, 15, 1, c))                        \
     V(R, manual_vmad_shr7_sat, "vmad.u32.u32.u32.sat.shr7 %d, %a, %b, %c;", mad(U(W, a), U(W, b), 0, 0, 0, 0, 7, 1, c))                    \
