@@ -52,7 +52,7 @@ static __int128 units_of_f16(uint64_t bits)
 
 static uint64_t fused_f16(uint64_t a, uint64_t b, uint64_t c)
 {
-    const __int128 sum = units_of_f16(a) * units_of_f16(b) + (units_of_f16(c) << 24), magnitude = sum < 0 ? -sum : sum;
+    const __int128 sum = units_of_f16(a) * units_of_f16(b) + units_of_f16(c) * (1 << 24), magnitude = sum < 0 ? -sum : sum;
     const uint64_t sign = sum ? (sum < 0) : ((a ^ b) & c) >> 15; /* of a zero: the cases cancel nothing */
     unsigned shift = 24;
     __int128 result, rest;
