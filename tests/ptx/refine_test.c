@@ -597,6 +597,11 @@ static double random_term64(uint64_t *random, uint32_t range)
                   (random_below(random, 8) ? fraction : fraction ^ 0xfffffffffffff));
 }
 
+static int exponent_of(double x)
+{
+    return x != 0 && isfinite(x) ? ilogb(x) : 0;
+}
+
 /* c is any number, near the opposite of the product, or such that the sum is near the middle between two numbers. */
 static struct terms random_terms(uint64_t *random)
 {
@@ -610,7 +615,7 @@ static struct terms random_terms(uint64_t *random)
         terms.c = f64_of(bits_of_f64(-product) + random_below(random, 5) - 2);
         break;
     case 1:
-        terms.c = ldexp(terms.c, ilogb(product) - ilogb(terms.c) + (int)random_below(random, 110) - 55);
+        terms.c = ldexp(terms.c, exponent_of(product) - exponent_of(terms.c) + (int)random_below(random, 110) - 55);
         break;
     case 2:
         terms.c = product * (random_below(random, 2) ? 0x1p53 : 0x3p52) + product;
