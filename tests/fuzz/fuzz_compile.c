@@ -36,9 +36,8 @@ const char *__asan_default_options(void)
 static const struct ptx2spv_target devices[] = {
     {VULKAN, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 8, .inlines = 1},
     {VULKAN, ATOMICS, .warp_form = PTX2SPV_WARP_NATIVE, .subgroup_size = 32, .shared_explicit_layout = 1, .shared_explicit_layout8 = 1,
-     .shared_explicit_layout16 = 1, .denorm_preserve32 = 1, .denorm_flush32 = 1, .rounding_rte64 = 1, .fused16 = 1, .fused32 = 1,
-     .fused64 = 1, .exact_fma16 = 1, .exact_fma32 = 1, .exact_fma64 = 1, .pointer_rule = PTX2SPV_POINTER_OR,
-     .pointer_mask = UINT64_C(0xffff800000000000)},
+     .shared_explicit_layout16 = 1, .denorm_preserve32 = 1, .denorm_flush32 = 1, .rounding_rte64 = 1, .exact_fma16 = 1, .exact_fma32 = 1,
+     .exact_fma64 = 1, .pointer_rule = PTX2SPV_POINTER_OR, .pointer_mask = UINT64_C(0xffff800000000000)},
     {.dialect = PTX2SPV_OPENCL, COMMON, .warp_form = PTX2SPV_WARP_COLLECTIVE, .subgroup_size = 1, .llvm_functions = 1},
     {.dialect = PTX2SPV_OPENCL,
      COMMON,
