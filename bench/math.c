@@ -57,7 +57,7 @@ static char *kernel_text(const struct operation *operation, char *out, size_t si
     return out;
 }
 
-/* Numbers between 1/2 and 2 (of f16 just bits of such): the results of all operations stay close to that range. */
+/* Numbers between 1/2 and 2 (of f16 between 1 and 2): the results of all operations stay close to that range. */
 static CUdeviceptr make_operands(const struct operation *operation, unsigned n)
 {
     const size_t bytes = bytes_of(operation);

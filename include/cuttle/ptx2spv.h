@@ -215,7 +215,7 @@ struct ptx2spv_target {
     uint8_t memory_model_device_scope;
     uint8_t shader_clock_subgroup, shader_clock_device;
 
-    uint8_t fused16, fused32, fused64; /* VULKAN: OpFmaKHR, which promises one rounding, as Fma does not (VK_KHR_shader_fma) */
+    uint8_t fused16, fused32, fused64; /* VULKAN: OpFmaKHR may be used, which unlike Fma guarantees a single rounding (VK_KHR_shader_fma) */
 
     /* The driver's own operation is proved exact (rounded once, correctly, and denormals are preserved). Where 0, our own instruction
      * sequence is used. */

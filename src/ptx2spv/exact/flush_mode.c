@@ -40,7 +40,7 @@ static bool is_sensitive(const struct ct_insn *insn)
     }
 }
 
-/* Other roundings are made of the nearest number and its error, which a tiny number must keep. */
+/* A result that is not rounded to nearest is computed from the nearest number and its rounding error, so that subnormal intermediate values must be kept. */
 static bool is_directed(const struct ct_insn *insn)
 {
     return insn->op != CT_OP_FCVT && is_sensitive(insn) && !ct_rounds_to_nearest(insn->rounding);

@@ -346,7 +346,7 @@ static bool is_constant(const struct ct_lower *l, ct_value x, uint64_t bits)
     return constant && (constant->imm & 0xffff) == bits;
 }
 
-/* Compute capability 8.0 has no other arithmetic of bf16: cuda_bf16.h makes sums of a * 1 + b, and products of a * b - 0. */
+/* Compute capability 8.0 has no other arithmetic of bf16 than fma, so that cuda_bf16.h writes sums as a * 1 + b and products as a * b - 0. */
 static ct_value fused_bf16(struct ct_lower *l, const ct_value wide[3])
 {
     const ct_value *x = l->insn->operands;

@@ -198,7 +198,7 @@ ct_value ct_fused64(struct ct_cursor *at, ct_value a, ct_value b, ct_value c, ct
     /* for a zero result: the sign of what was rounded to zero, or, if the result is exact, that of the plain sum */
     zero = ct_select(at, is_zero(at, leading), plain, sign_of(at, leading));
     result = ct_select(at, is_zero(at, result), zero, result);
-    /* just below the greatest number the terms of two_product may overflow; a scaled product of that size is infinite in any case */
+    /* terms of two_product may overflow if the scaled product is close to the greatest number; from 2^1000 on the result is infinite anyway */
     no_number = ct_not(at, ct_and(at, is_within(at, exact.high, 0x1p1000), is_within(at, c, INFINITY)));
     result = ct_select(at, no_number, plain, result);
     negligible = ct_fcmp(at, PTX_F64, PTX_LT, magnitude(at, product), multiply(at, magnitude(at, c), number(at, 0x1p-110)));

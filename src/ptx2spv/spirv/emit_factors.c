@@ -9,8 +9,8 @@
 
 #include "ptx2spv/passes/simplify.h"
 
-/* Values that differ between the threads of a grid, or its launches. */
-static bool is_unknown_sysval(enum ct_sysval sreg)
+/* Values that specialization constants give: they are the same for all launches of a pipeline. */
+static bool is_set_with_pipeline(enum ct_sysval sreg)
 {
     switch ((unsigned)sreg) {
     case CT_SYS_NTID_X:
@@ -21,9 +21,9 @@ static bool is_unknown_sysval(enum ct_sysval sreg)
     case CT_SYS_DYNAMIC_SHARED_BYTES:
     case CT_SYS_EXCHANGE_BASE:
     case CT_SYS_MATRIX_BASE:
-        return false;
-    default:
         return true;
+    default:
+        return false;
     }
 }
 
@@ -49,7 +49,7 @@ static bool may_know_results(const struct ct_gen *g, const struct ct_insn *insn)
 {
     switch ((unsigned)insn->op) {
     case CT_OP_SYSVAL:
-        return !is_unknown_sysval(insn->sreg);
+        return is_set_with_pipeline(insn->sreg);
     case CT_OP_LOAD:
         return insn->space == CT_SPACE_LOCAL;
     case CT_OP_PHI:

@@ -81,12 +81,12 @@ static bool may_confuse(struct ct_gen *g, enum ct_op op, const struct ct_insn *z
     return !g->target->exact_zeros && (op == CT_OP_FADD || op == CT_OP_FSUB || op == CT_OP_FFMA || op == CT_OP_FDIV);
 }
 
-/* The same float, which no driver can know at compile time. */
-static uint32_t opaque_float(struct ct_gen *g, unsigned bits, uint32_t id)
+/* The same float, combined by XOR with an integer that is 0, but not known to the driver's compiler. */
+static uint32_t combined_with_zero(struct ct_gen *g, unsigned bits, uint32_t operand, uint32_t zero)
 {
-    const uint32_t integer = GEN(g, SpvOpBitcast, ct_gen_int_type(g, bits), id);
+    const uint32_t type = ct_gen_int_type(g, bits), integer = GEN(g, SpvOpBitcast, type, operand);
 
-    return GEN(g, SpvOpBitcast, ct_gen_float_type(g, bits), ct_gen_opaque(g, bits, integer));
+    return GEN(g, SpvOpBitcast, ct_gen_float_type(g, bits), GEN(g, SpvOpBitwiseXor, type, integer, zero));
 }
 
 static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32_t index)
@@ -95,7 +95,7 @@ static uint32_t use_operand(struct ct_gen *g, const struct ct_insn *insn, uint32
     const struct ct_insn *zero = zero_or_null(g->fn, insn->operands[index], bits);
 
     if (index == 0 && ct_gen_hides_factor(g, insn))
-        return opaque_float(g, bits, ct_gen_use_float(g, insn->operands[0]));
+        return combined_with_zero(g, bits, ct_gen_use_float(g, insn->operands[0]), ct_gen_opaque_zero(g, bits));
     if (bits == 16 || !zero || !may_confuse(g, insn->op, zero))
         return ct_gen_use_chosen_float(g, insn, index);
     return GEN(g, SpvOpBitcast, ct_gen_float_type(g, bits), opaque_zero_bits(g, bits, zero->imm != 0));
@@ -174,17 +174,9 @@ static void gen_form(struct ct_gen *g, const struct ct_insn *insn)
 /* 0, and the driver can know neither that it is, nor that all threads have the same. */
 static uint32_t varying_zero(struct ct_gen *g)
 {
-    if (!g->varying_zero) {
+    if (!g->varying_zero)
         g->varying_zero = ct_gen_early_zero_of(g, ct_gen_sysval(g, CT_SYS_TID_LINEAR));
-    }
     return g->varying_zero;
-}
-
-static uint32_t hidden(struct ct_gen *g, uint32_t operand)
-{
-    const uint32_t uint = ct_gen_int_type(g, 32), bits = GEN(g, SpvOpBitcast, uint, operand);
-
-    return GEN(g, SpvOpBitcast, ct_gen_float_type(g, 32), GEN(g, SpvOpBitwiseXor, uint, bits, varying_zero(g)));
 }
 
 /* An FFMA that may be contracted. */
@@ -195,7 +187,7 @@ static void gen_split(struct ct_gen *g, const struct ct_insn *insn)
     uint32_t operands[3], product;
 
     for (uint32_t i = 0; i < 3; i++)
-        operands[i] = hides >> i & 1 ? hidden(g, use_operand(g, insn, i)) : use_operand(g, insn, i);
+        operands[i] = hides >> i & 1 ? combined_with_zero(g, 32, use_operand(g, insn, i), varying_zero(g)) : use_operand(g, insn, i);
     product = GEN(g, SpvOpFMul, type, operands[0], operands[1]);
     ct_gen_define_float(g, insn->results[0], GEN(g, SpvOpFAdd, type, product, operands[2]));
 }

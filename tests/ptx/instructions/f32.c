@@ -67,7 +67,7 @@ static float by_counts(float a)
     return a;
 }
 
-/* The sum of both is a small number, or tiny. */
+/* -a with two bits of its fraction changed: the sum of a and this is small, and for small a it is subnormal. */
 static float opposite(float a)
 {
     return f32_of(bits_of_f32(a) ^ 0x80000003);
