@@ -80,6 +80,19 @@ endif()
 run(0 "" ${CUTTLE} profile --from ${WORK}/range.json --output ${WORK}/table)
 file(READ ${WORK}/table table)
 check_row("${table}" 4 " +0" cuLaunchKernel)
+# Work that the range's calls started counts, whenever it runs; nothing else does.
+set(ours "{\"otherData\": {\"made by\": \"cuttle trace\"}, \"traceEvents\": [")
+set(event "\"ph\": \"X\", \"pid\": 1, \"tid\": 1")
+string(CONCAT events "{${event}, \"cat\": \"call\", \"name\": \"cuProfilerStart\", \"ts\": 100, \"dur\": 1}, "
+  "{${event}, \"cat\": \"call\", \"name\": \"cuProfilerStop\", \"ts\": 200, \"dur\": 1}, "
+  "{${event}, \"cat\": \"kernel\", \"name\": \"late\", \"ts\": 300, \"dur\": 1, \"args\": {\"callTs\": 150}}, "
+  "{${event}, \"cat\": \"kernel\", \"name\": \"earlier\", \"ts\": 150, \"dur\": 1, \"args\": {\"callTs\": 50}}")
+file(WRITE ${WORK}/ranges.json "${ours}${events}]}")
+run(0 "" ${CUTTLE} profile --range --from ${WORK}/ranges.json --output ${WORK}/table)
+file(READ ${WORK}/table table)
+if(NOT table MATCHES "  late\n" OR table MATCHES "earlier")
+  message(SEND_ERROR "the range has work of calls outside of it, or lacks its own:\n${table}")
+endif()
 run(125 "did not call cuProfilerStart" ${CUTTLE} profile --range --from ${WORK}/trace.json)
 
 # ---- cuttle run ----
@@ -95,7 +108,6 @@ check_row("${table}" 3 " +0" cuLaunchKernel)
 run(125 "--why does not run the program" ${CUTTLE} run --why --trace ${WORK}/run.json true)
 
 # ---- what is no trace ----
-set(ours "{\"otherData\": {\"made by\": \"cuttle trace\"}, \"traceEvents\": [")
 set(bad_empty "")
 set(bad_array "[]")
 set(bad_foreign "{\"traceEvents\": []}")

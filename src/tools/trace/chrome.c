@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-static double microseconds(const struct chrome *chrome, uint64_t time_ns)
+double chrome_microseconds(const struct chrome *chrome, uint64_t time_ns)
 {
     return time_ns > chrome->start_ns ? (double)(time_ns - chrome->start_ns) / 1e3 : 0;
 }
@@ -25,7 +25,7 @@ void chrome_open(struct chrome *chrome, const char *phase, const char *name, uin
 
 void chrome_times(struct chrome *chrome, uint64_t begin_ns, uint64_t end_ns)
 {
-    json_decimal(&chrome->json, "ts", microseconds(chrome, begin_ns), 3);
+    json_decimal(&chrome->json, "ts", chrome_microseconds(chrome, begin_ns), 3);
     json_decimal(&chrome->json, "dur", end_ns > begin_ns ? (double)(end_ns - begin_ns) / 1e3 : 0, 3);
 }
 
@@ -43,7 +43,7 @@ void chrome_arrow(struct chrome *chrome, const char *phase, uint64_t process, ui
     chrome_open(chrome, phase, "work", process, thread);
     json_string(&chrome->json, "cat", "work");
     json_string(&chrome->json, "id", id);
-    json_decimal(&chrome->json, "ts", microseconds(chrome, time_ns), 3);
+    json_decimal(&chrome->json, "ts", chrome_microseconds(chrome, time_ns), 3);
     if (*phase == 'f')
         json_string(&chrome->json, "bp", "e"); /* to the event that encloses the time, not to the next one */
     json_end(&chrome->json, '}');

@@ -276,6 +276,7 @@ static bool write_span(struct devices *devices, const struct records_entry *span
     json_object(&chrome->json, "args");
     json_string(&chrome->json, "call", signature_symbol(call->record->symbol));
     json_number(&chrome->json, "correlation", span->record->correlation);
+    json_decimal(&chrome->json, "callTs", chrome_microseconds(chrome, call->record->begin_ns), 3);
     json_address(&chrome->json, "context", work->context);
     json_address(&chrome->json, "stream", work->stream);
     if (work->size_bytes)

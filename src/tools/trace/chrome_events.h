@@ -12,6 +12,8 @@ struct chrome {
     uint64_t start_ns; /* where the trace's time begins */
 };
 
+/* A time of the host as the file has times. */
+double chrome_microseconds(const struct chrome *chrome, uint64_t time_ns);
 /* Opens an event: a zero-terminated phase and name, and its track. The caller closes it with json_end. */
 void chrome_open(struct chrome *chrome, const char *phase, const char *name, uint64_t process, uint64_t thread);
 void chrome_times(struct chrome *chrome, uint64_t begin_ns, uint64_t end_ns);

@@ -47,7 +47,8 @@ static bool take_name(struct profile *profile, const struct json_value *event)
 
 /* ---- ranges ---- */
 
-/* Calls are in the file in the order of time, and before the work of devices: so what a range contains comes behind its beginning. */
+/* Calls are in the file in the order of time, and before the work of devices: so what a range contains comes behind its beginning. Work belongs to the range
+ * of the call that started it: it may run later, and the clocks of a device and of the host agree within some ten microseconds only. */
 static bool take_range(struct profile *profile, const char *call, double begin_us)
 {
     const bool is_open = profile->n_ranges && profile->ranges[profile->n_ranges - 1].end_us == INFINITY;
@@ -65,8 +66,10 @@ static bool take_range(struct profile *profile, const char *call, double begin_u
     return true;
 }
 
-static bool is_in_range(const struct profile *profile, double begin_us)
+static bool is_in_range(const struct profile *profile, const struct json_value *event)
 {
+    const double begin_us = json_member_number(json_member(event, "args"), "callTs", json_member_number(event, "ts", 0));
+
     for (unsigned i = 0; i < profile->n_ranges; i++)
         if (begin_us >= profile->ranges[i].begin_us && begin_us < profile->ranges[i].end_us)
             return true;
@@ -183,7 +186,7 @@ static bool take_event(void *user, const struct json_value *event)
         return true; /* arrows */
     if (section == PROFILE_CALLS && !take_range(profile, name, begin_us))
         return false;
-    if (!is_in_range(profile, begin_us))
+    if (!is_in_range(profile, event))
         return true;
     if (section == PROFILE_COMPILATIONS) {
         char *kernel = readable_name(json_member_text(args, "kernelName", ""));

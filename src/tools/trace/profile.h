@@ -45,7 +45,7 @@ struct profile_event {
 
 enum profile_extent {
     PROFILE_ALL,
-    PROFILE_RANGES, /* what begins between cuProfilerStart and cuProfilerStop */
+    PROFILE_RANGES, /* calls between cuProfilerStart and cuProfilerStop, and what they started */
 };
 
 struct profile_range {
