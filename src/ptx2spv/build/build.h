@@ -99,6 +99,8 @@ enum ptx_type ct_part_type(enum ptx_type type);
 unsigned ct_register_parts(const struct ptx_register *reg);
 /* The address of a variable in its own state space plus an offset, as a value of `width`. */
 ct_value ct_build_address_of(struct ct_build *b, const struct ptx_variable *variable, int64_t offset, enum ct_width width);
+/* The address of the element of an array that a register selects (operand->reg), in the array's own state space. */
+ct_value ct_build_element_address(struct ct_build *b, const struct ptx_operand *operand, enum ct_width width);
 /* The address of a frame object, 32 bits. */
 ct_value ct_build_local_address(struct ct_build *b, uint32_t local);
 /* The address of the image that contains a .global or .const variable. */

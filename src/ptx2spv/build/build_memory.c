@@ -16,11 +16,29 @@ static bool is_frame_variable(struct ct_build *b, const struct ptx_variable *var
     return out->local != 0;
 }
 
+/* Where an element is that a register selects: it has an address, and so is no part of the parameter block or of an object that may be a register. */
+static enum ct_space element_space(struct ct_build *b, const struct ptx_variable *variable)
+{
+    if (ct_build_frame_object(b, variable))
+        return CT_SPACE_LOCAL;
+    return variable->space == PTX_SPACE_SHARED ? CT_SPACE_SHARED : CT_SPACE_GLOBAL;
+}
+
+static enum ct_width width_of_space(enum ct_space space)
+{
+    return space == CT_SPACE_SHARED || space == CT_SPACE_LOCAL ? CT_W_32 : CT_W_64;
+}
+
 static void variable_address(struct ct_build *b, const struct ptx_operand *operand, struct ct_address *out)
 {
     const struct ptx_variable *variable = operand->variable;
     uint64_t param_offset;
 
+    if (operand->reg) {
+        out->space = element_space(b, variable);
+        out->base = ct_build_element_address(b, operand, width_of_space(out->space));
+        return;
+    }
     out->offset = operand->offset;
     if (is_frame_variable(b, variable, out))
         return;
@@ -77,7 +95,7 @@ bool ct_build_address(struct ct_build *b, unsigned index, struct ct_address *out
         return true;
     }
     out->space = register_space(b, b->insn->mods.space);
-    width = out->space == CT_SPACE_SHARED || out->space == CT_SPACE_LOCAL ? CT_W_32 : CT_W_64;
+    width = width_of_space(out->space);
     out->offset = operand->offset;
     if (operand->reg) {
         const struct ptx_operand base = {.kind = PTX_OPND_REG, .reg = operand->reg, .component = operand->component};

@@ -246,6 +246,19 @@ ct_value ct_build_address_of(struct ct_build *b, const struct ptx_variable *vari
     return ct_resize(&b->at, address, PTX_U32, width);
 }
 
+/* As an H200 computes it, by the width of the index: in 32 bits, without a sign, or in 64. */
+ct_value ct_build_element_address(struct ct_build *b, const struct ptx_operand *operand, enum ct_width width)
+{
+    const struct ptx_operand reg = {.kind = PTX_OPND_REG, .where = operand->where, .reg = operand->reg, .component = -1};
+    const enum ptx_type type = ptx_type_bits(operand->reg->type) == 64 ? PTX_U64 : PTX_U32;
+    const ct_value index = ct_build_read(b, &reg, type);
+    const ct_value bytes = ct_emit_const(&b->at, ct_width_of(type), ptx_type_bytes(operand->variable->type));
+    ct_value distance = ct_op2(&b->at, CT_OP_MUL, type, index, bytes);
+
+    distance = ct_resize(&b->at, ct_add_imm(&b->at, distance, (uint64_t)operand->offset), type, width);
+    return ct_add(&b->at, ct_build_address_of(b, operand->variable, 0, width), distance);
+}
+
 static ct_value address_operand(struct ct_build *b, const struct ptx_operand *operand, enum ptx_type type)
 {
     ct_value base;
@@ -254,8 +267,12 @@ static ct_value address_operand(struct ct_build *b, const struct ptx_operand *op
         ct_build_invalid(b, "an address in brackets is not a value");
         return CT_NO_VALUE;
     }
+    if (operand->variable && operand->variable->reference && operand->reg)
+        ct_build_unsupported(b, "a texture or surface reference that a register selects");
     if (operand->variable && operand->variable->reference) /* mov.u64 d, tex: what texture instructions take in a register */
         return ct_resize(&b->at, ct_build_handle(b, operand->variable, operand->offset), PTX_U64, ct_width_of(type));
+    if (operand->variable && operand->reg)
+        return ct_build_element_address(b, operand, ct_width_of(type));
     if (operand->variable)
         return ct_build_address_of(b, operand->variable, operand->offset, ct_width_of(type));
     if (!operand->reg)

@@ -183,11 +183,6 @@ static bool place_variables(struct module_layout *b)
 
 /* ---- initial bytes ---- */
 
-static unsigned scalar_bytes(const struct ptx_variable *variable)
-{
-    return (ptx_type_bits(variable->type) + 7) / 8;
-}
-
 /* Writes a value in little-endian order, truncated or sign-extended (128 bits) to its size. */
 static void write_value(uint8_t *at, unsigned bytes, const struct ptx_init *init)
 {
@@ -224,10 +219,10 @@ static uint32_t relocate(struct module_layout *b, const struct ptx_variable *var
         return 0;
     }
     *CT_PUSH(&b->compilation->arena, &b->relocations) = (struct ptx2spv_relocation){
-        .offset = variable->offset + init->index * scalar_bytes(variable),
+        .offset = variable->offset + init->index * ptx_type_bytes(variable->type),
         .addend = (int64_t)init->bits,
         .variable = init->variable->index,
-        .width = (uint16_t)(taken == 1 ? scalar_bytes(variable) : taken),
+        .width = (uint16_t)(taken == 1 ? ptx_type_bytes(variable->type) : taken),
         .in_managed = variable->managed,
     };
     return taken;
@@ -244,7 +239,7 @@ static void write_function(uint8_t *at, unsigned bytes, const struct ptx_init *i
 
 static bool initialize(struct module_layout *b, const struct ptx_variable *variable)
 {
-    const unsigned bytes = scalar_bytes(variable);
+    const unsigned bytes = ptx_type_bytes(variable->type);
     const struct ct_module_image *image = image_of(b, variable);
 
     for (uint32_t i = 0; i < variable->n_inits;) {
@@ -269,7 +264,7 @@ static bool initialize(struct module_layout *b, const struct ptx_variable *varia
 static void note_bytes(struct module_layout *b, const struct ptx_variable *variable)
 {
     struct ct_module_image *image = image_of(b, variable);
-    const unsigned bytes = scalar_bytes(variable);
+    const unsigned bytes = ptx_type_bytes(variable->type);
 
     if (variable->size_bytes <= WHOLE_BYTES) {
         ct_image_note(b->compilation, image, variable->offset, variable->size_bytes);

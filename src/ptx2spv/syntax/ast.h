@@ -17,6 +17,7 @@ enum ptx_type {
     PTX_TYPE_COUNT
 };
 unsigned ptx_type_bits(enum ptx_type type);
+unsigned ptx_type_bytes(enum ptx_type type);   /* in memory */
 const char *ptx_type_name(enum ptx_type type); /* "u32" */
 bool ptx_type_is_float(enum ptx_type type);
 bool ptx_type_is_signed(enum ptx_type type); /* S only */
@@ -232,8 +233,9 @@ struct ptx_operand {
     uint8_t selected[4];
     uint64_t bits;
     uint32_t single_bits;
-    struct ptx_variable *variable; /* ADDRESS: the base is this variable; if NULL, reg; if that is NULL, the absolute address in bits */
-    int64_t offset;                /* ADDRESS */
+    struct ptx_variable *variable; /* ADDRESS: the base is this variable, and reg the index of one of its scalars; if NULL, reg; if that
+                                      is NULL, the absolute address in bits */
+    int64_t offset;                /* ADDRESS, in bytes */
     struct ptx_label *label;
     struct ptx_function *function;
     struct ptx_targets *targets;

@@ -300,7 +300,8 @@ static bool check_move_source(const struct check *c, const struct ptx_operand *o
         return check_maybe_vector(c, operand, check_source, false);
     if (operand->kind == PTX_OPND_REG && operand->reg->vector && operand->component < 0)
         return fail_operand(c, operand, "a vector register where a scalar is expected");
-    if (operand->kind == PTX_OPND_FUNC || (operand->kind == PTX_OPND_ADDRESS && !operand->bracketed && !operand->reg)) {
+    if (operand->kind == PTX_OPND_FUNC ||
+        (operand->kind == PTX_OPND_ADDRESS && !operand->bracketed && (operand->variable || !operand->reg))) {
         if (ptx_type_bits(c->type) < 32 || ptx_type_bits(c->type) > 64 || ptx_type_is_float(c->type))
             return fail_operand(c, operand, "an address does not fit in this type");
         if (c->insn->opcode == PTX_OP_CVTA)

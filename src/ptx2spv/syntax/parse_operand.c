@@ -92,35 +92,51 @@ static bool parse_offset(struct ptx_parser *p, struct ptx_operand *out)
     return true;
 }
 
-/* element: name [ constant ]: the address of an array element */
-static bool parse_element(struct ptx_parser *p, struct ptx_operand *out)
+static bool parse_index_register(struct ptx_parser *p, struct ptx_operand *out)
 {
-    const uint64_t scalar_bytes = (ptx_type_bits(out->variable->type) + 7) / 8;
+    const struct ptx_token name = p->token;
+    struct ptx_symbol *symbol = ptx_lookup(p, name.name);
+
+    if (!symbol || symbol->kind != PTX_SYM_REG || symbol->reg->vector || ptx_type_is_float(symbol->reg->type) ||
+        symbol->reg->type == PTX_PRED || ptx_type_bits(symbol->reg->type) > 64)
+        return ptx_fail(p, name.where, "'%.*s' is not an index", PTX_SHOW(name.text, name.length));
+    out->reg = symbol->reg;
+    ptx_advance(p);
+    return !ptx_at(p, '+') || parse_offset(p, out);
+}
+
+static bool parse_index_constant(struct ptx_parser *p, struct ptx_operand *out)
+{
     struct ptx_constant index;
 
-    ptx_advance(p);
-    if (ptx_at(p, PTX_TOK_NAME) && !p->token.name->sreg) { /* name[%r1]: legal, but it needs a multiplication */
-        p->mark_unsupported = true;
-        while (!ptx_at(p, ']') && !ptx_at(p, ';') && !ptx_at(p, PTX_TOK_END))
-            ptx_advance(p);
-        return ptx_expect(p, ']', "']'");
-    }
     if (!ptx_parse_constant(p, &index))
         return false;
     if (index.is_float)
         return ptx_fail(p, out->where, "an index must be an integer");
-    out->offset = (int64_t)(index.bits * scalar_bytes * (out->variable->vector ? out->variable->vector : 1));
+    out->offset = (int64_t)index.bits;
+    return true;
+}
+
+/* element: name [ register + constant ] or name [ constant ]: the address of an element. Of vectors and of arrays of arrays ptxas counts the scalars. */
+static bool parse_element(struct ptx_parser *p, struct ptx_operand *out)
+{
+    if (!out->variable->is_array)
+        return ptx_fail(p, out->where, "'%s' is not an array", out->variable->name);
+    ptx_advance(p);
+    if (!(ptx_at(p, PTX_TOK_NAME) && !p->token.name->sreg ? parse_index_register(p, out) : parse_index_constant(p, out)))
+        return false;
+    out->offset = (int64_t)((uint64_t)out->offset * ptx_type_bytes(out->variable->type));
     return ptx_expect(p, ']', "']'");
 }
 
-/* name or name[4]: with ld and st the element that they access, with mov its address. */
+/* name or name[4]: with ld and st the element that they access, with mov and cvta its address. */
 static bool parse_variable_operand(struct ptx_parser *p, struct ptx_variable *variable, struct ptx_operand *out)
 {
     out->kind = PTX_OPND_ADDRESS;
     out->variable = variable;
     if (ptx_at(p, '[')) {
         out->bracketed = p->opcode == PTX_OP_LD || p->opcode == PTX_OP_LDU || p->opcode == PTX_OP_ST;
-        if (!out->bracketed && p->opcode != PTX_OP_MOV && !(ptx_opcode_infos[p->opcode].modifiers & M_LOOSE))
+        if (!out->bracketed && p->opcode != PTX_OP_MOV && p->opcode != PTX_OP_CVTA)
             return ptx_unexpected(p, "',' or ';'");
         return parse_element(p, out);
     }
@@ -278,7 +294,7 @@ static bool parse_bracket(struct ptx_parser *p, struct ptx_operand *out)
         ptx_advance(p);
         return parse_items(p, first, ']', "']' or ','", out);
     }
-    if (base.kind != PTX_OPND_REG && base.kind != PTX_OPND_ADDRESS && base.kind != PTX_OPND_INT)
+    if (base.bracketed || (base.kind != PTX_OPND_REG && base.kind != PTX_OPND_ADDRESS && base.kind != PTX_OPND_INT))
         return ptx_fail(p, base.where, "this is not an address");
     *out = base;
     out->where = where;

@@ -170,16 +170,11 @@ static bool count_scalars(const struct declaration *d, const struct dimensions *
     return true;
 }
 
-/* The size in bytes of a scalar of the type in memory. */
-static unsigned type_bytes(enum ptx_type type)
-{
-    return (ptx_type_bits(type) + 7) / 8;
-}
-
 static bool set_size(struct ptx_parser *p, struct ptx_variable *variable, uint64_t count)
 {
     variable->count = count;
-    if (__builtin_mul_overflow(count, (uint64_t)type_bytes(variable->type), &variable->size_bytes) || variable->size_bytes > INT64_MAX / 2)
+    if (__builtin_mul_overflow(count, (uint64_t)ptx_type_bytes(variable->type), &variable->size_bytes) ||
+        variable->size_bytes > INT64_MAX / 2)
         return ptx_fail(p, variable->where, "variable '%s' is too large", variable->name);
     return true;
 }
@@ -399,7 +394,7 @@ static bool make_variable(struct ptx_parser *p, const struct declaration *d, con
     if (d->reference)
         variable->space = PTX_SPACE_TEX;
     variable->reference = d->reference;
-    variable->align = d->align ? (uint32_t)d->align : type_bytes(d->type) * (d->vector ? d->vector : 1);
+    variable->align = d->align ? (uint32_t)d->align : ptx_type_bytes(d->type) * (d->vector ? d->vector : 1);
     if (!parse_dimensions(p, dimensions))
         return false;
     variable->is_array = dimensions->counts.n > 0;

@@ -28,6 +28,11 @@ unsigned ptx_type_bits(enum ptx_type type)
     return type_infos[type].bits;
 }
 
+unsigned ptx_type_bytes(enum ptx_type type)
+{
+    return (ptx_type_bits(type) + 7) / 8;
+}
+
 const char *ptx_type_name(enum ptx_type type)
 {
     return type_infos[type].name;
