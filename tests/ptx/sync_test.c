@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Recognized by the number of words of work-group memory per thread: the resumed form also stores where a thread waits, and for which
- * lanes. */
-enum form { IN_ORDER = 1, RESUMED = 3 };
+/* Recognized by the work-group memory: the resumed form stores for each thread where it waits, and for which lanes, or for each warp how many
+ * lanes have arrived, if the masks are full. */
+enum form { IN_ORDER, RESUMED_BY_LANES, RESUMED_BY_COUNTS };
 
 static const struct {
     const char *name;
@@ -28,22 +28,22 @@ static const struct {
      "setp.lt.u32 p,t,32; @!p bra OUT; shfl.sync.bfly.b32 r1,r0,1,31,-1; shfl.sync.bfly.b32 r1,r1,2,31,-1; OUT:"},
     {"if and else of different kinds", IN_ORDER,
      "setp.lt.u32 p,t,32; @p bra THEN; shfl.sync.up.b32 r1,r0,1,0,-1; bra OUT; THEN: shfl.sync.down.b32 r1,r0,1,31,-1; OUT:"},
-    {"if and else of one kind: lanes of both meet", RESUMED,
+    {"if and else of one kind: lanes of both meet", RESUMED_BY_COUNTS,
      "setp.lt.u32 p,t,32; @p bra THEN; shfl.sync.idx.b32 r1,r0,1,31,-1; bra OUT; THEN: shfl.sync.idx.b32 r1,r0,2,31,-1; OUT:"},
-    {"one if after another: a lane of the first synchronizes with one of the second", RESUMED,
+    {"one if after another: a lane of the first synchronizes with one of the second", RESUMED_BY_COUNTS,
      "setp.lt.u32 p,t,32; @!p bra A; shfl.sync.idx.b32 r1,r0,1,31,-1; A: setp.lt.u32 p,t,64; @!p bra B;"
      "shfl.sync.idx.b32 r1,r0,2,31,-1; B:"},
     {"one if after another, a barrier between", IN_ORDER,
      "setp.lt.u32 p,t,32; @!p bra A; shfl.sync.idx.b32 r1,r0,1,31,-1; A: bar.sync 0; setp.lt.u32 p,t,64; @!p bra B;"
      "shfl.sync.idx.b32 r1,r0,2,31,-1; B:"},
     {"rounds that differ", IN_ORDER, "L: shfl.sync.idx.b32 r0,r0,1,31,-1; sub.u32 t,t,32; setp.gt.s32 p,t,0; @p bra L; mov.u32 r1,r0;"},
-    {"rounds without a point: a lane may be behind", RESUMED,
+    {"rounds without a point: a lane may be behind", RESUMED_BY_COUNTS,
      "L: and.b32 r2,t,32; setp.eq.u32 p,r2,0; @p bra N; shfl.sync.idx.b32 r0,r0,1,31,-1; N: sub.u32 t,t,1; setp.gt.s32 p,t,0; @p bra L;"
      "mov.u32 r1,r0;"},
     {"such rounds, kept apart by a barrier", IN_ORDER,
      "mov.u32 r3,0; L: and.b32 r2,t,32; setp.eq.u32 p,r2,0; @p bra N; shfl.sync.idx.b32 r0,r0,1,31,-1; N: bar.sync 0; add.u32 r3,r3,1;"
      "setp.lt.u32 p,r3,n; @p bra L; mov.u32 r1,r0;"},
-    {"a loop in a loop: the inner one's next round or the outer one's", RESUMED,
+    {"a loop in a loop: the inner one's next round or the outer one's", RESUMED_BY_COUNTS,
      "mov.u32 r3,t; L: mov.u32 r2,t; I: shfl.sync.idx.b32 r0,r0,1,31,-1; sub.u32 r2,r2,32; setp.gt.s32 p,r2,0; @p bra I; sub.u32 r3,r3,32;"
      "setp.gt.s32 p,r3,0; @p bra L; mov.u32 r1,r0;"},
     {"a loop in a loop, with a vote between", IN_ORDER,
@@ -52,17 +52,17 @@ static const struct {
     {"a mask from a ballot, used once", IN_ORDER,
      "setp.lt.u32 p,t,20; vote.sync.ballot.b32 r2,p,-1; @!p bra OUT; shfl.sync.bfly.b32 r1,r0,1,31,r2;"
      "shfl.sync.bfly.b32 r1,r1,2,31,r2; OUT:"},
-    {"a mask that changes between two shuffles: others may be at the first", RESUMED,
+    {"a mask that changes between two shuffles: others may be at the first", RESUMED_BY_LANES,
      "setp.lt.u32 p,t,20; @!p bra OUT; activemask.b32 r2; shfl.sync.bfly.b32 r1,r0,1,31,r2; and.b32 r2,r2,255;"
      "shfl.sync.bfly.b32 r1,r1,2,31,r2; OUT:"},
     {"after an early exit", IN_ORDER,
      "setp.ge.u32 p,t,n; @p ret; shfl.sync.idx.b32 r1,r0,1,31,-1; bar.sync 0; shfl.sync.idx.b32 r1,r1,2,31,-1;"},
-    {"one barrier in two branches: it may be any warp that meets any", RESUMED,
+    {"one barrier in two branches: it may be any warp that meets any", RESUMED_BY_COUNTS,
      "setp.lt.u32 p,t,32; @p bra THEN; bar.sync 0; bra OUT; THEN: bar.sync 0; OUT: shfl.sync.idx.b32 r1,r0,1,31,-1;"},
-    {"barriers of some warps", RESUMED, "bar.sync 1,64; shfl.sync.idx.b32 r1,r0,1,31,-1;"},
-    {"a loop that waits for another thread", RESUMED,
+    {"barriers of some warps", RESUMED_BY_COUNTS, "bar.sync 1,64; shfl.sync.idx.b32 r1,r0,1,31,-1;"},
+    {"a loop that waits for another thread", RESUMED_BY_COUNTS,
      "W: ld.volatile.global.u32 r2,[o]; setp.eq.u32 p,r2,0; @p bra W; shfl.sync.idx.b32 r1,r0,1,31,-1;"},
-    {"a loop entered at two places", RESUMED,
+    {"a loop entered at two places", RESUMED_BY_COUNTS,
      "setp.lt.u32 p,t,32; @p bra B; A: shfl.sync.idx.b32 r0,r0,1,31,-1; B: shfl.sync.bfly.b32 r0,r0,1,31,-1; sub.u32 t,t,32;"
      "setp.gt.s32 p,t,0; @p bra A; mov.u32 r1,r0;"},
 };
@@ -95,15 +95,25 @@ static void compile(const char *body, enum ptx2spv_sync_form form, enum ptx2spv_
     ptx2spv_module_destroy(module);
 }
 
+static enum form form_of(const struct ptx2spv_kernel *kernel, uint32_t in_order_bytes)
+{
+    if (kernel->info.exchange_thread_bytes > 4)
+        return RESUMED_BY_LANES;
+    return kernel->info.exchange_bytes > in_order_bytes ? RESUMED_BY_COUNTS : IN_ORDER;
+}
+
 static void test_the_form(void **state)
 {
+    uint32_t in_order_bytes = 0; /* the first row's */
+
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ptx2spv_kernel kernel;
 
         compile(rows[i].body, PTX2SPV_SYNC_CHEAPEST, PTX2SPV_VULKAN, false, &kernel);
-        if (kernel.info.exchange_thread_bytes != 4 * (uint32_t)rows[i].form)
-            fail_msg("%s: %u bytes a thread", rows[i].name, kernel.info.exchange_thread_bytes);
+        in_order_bytes = i ? in_order_bytes : kernel.info.exchange_bytes;
+        if (form_of(&kernel, in_order_bytes) != rows[i].form)
+            fail_msg("%s: %u bytes, and %u a thread", rows[i].name, kernel.info.exchange_bytes, kernel.info.exchange_thread_bytes);
         ptx2spv_kernel_finish(&kernel);
     }
 }

@@ -508,7 +508,7 @@ static enum ct_pass_result expand_synchronization(struct ct_fn *fn)
 
     fn->has_native_warps = choice.native;
     if (choice.resumed) {
-        struct ct_exchange x = {.fn = fn, .column[CT_COLUMN_KIND] = true, .column[CT_COLUMN_MASK] = true};
+        struct ct_exchange x = {.fn = fn};
 
         for (uint32_t i = 0; i < points.list.n; i++)
             note_columns(&x, points.list.v[i]);

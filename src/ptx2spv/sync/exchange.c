@@ -59,6 +59,11 @@ void ct_lane_loop_end(struct ct_cursor *at, struct ct_lane_loop *loop)
 
 /* ---- words ---- */
 
+static uint32_t fixed_words(const struct ct_exchange *x)
+{
+    return FIXED_WORDS + CT_MAX_WARPS * x->n_counters;
+}
+
 static ct_value area(struct ct_cursor *at, uint32_t word)
 {
     const uint32_t matrix_bytes = ct_matrix_thread_bytes(at->fn);
@@ -121,6 +126,11 @@ ct_value ct_exchange_ended_word(struct ct_cursor *at)
 ct_value ct_exchange_lanes_word(struct ct_cursor *at, ct_value warp)
 {
     return indexed(at, WORD_LANES, warp);
+}
+
+ct_value ct_exchange_counter(struct ct_cursor *at, const struct ct_exchange *x, uint32_t index)
+{
+    return indexed(at, FIXED_WORDS + CT_MAX_WARPS * index, x->warp);
 }
 
 static ct_value ballot_word(struct ct_cursor *at, const struct ct_exchange *x)
@@ -190,7 +200,7 @@ static void clear_fixed_part(struct ct_cursor *at, const struct ct_exchange *x)
 
     ct_cursor_jump(at, head);
     ct_cursor_enter(at, head);
-    ct_cursor_branch(at, ct_icmp_imm(at, PTX_U32, PTX_LT, i, FIXED_WORDS), inside, done);
+    ct_cursor_branch(at, ct_icmp_imm(at, PTX_U32, PTX_LT, i, fixed_words(x)), inside, done);
     ct_cursor_enter(at, inside);
     ct_exchange_store(at, indexed(at, 0, i), ct_const32(at, 0));
     ct_assign(at, i, ct_add(at, i, x->threads));
@@ -209,8 +219,8 @@ void ct_exchange_begin(struct ct_cursor *at, struct ct_exchange *x)
     x->warp = ct_shr_imm(at, x->thread, 5);
     x->first = ct_and_imm(at, x->thread, ~UINT32_C(31));
     x->column_bytes = ct_shl_imm(at, x->threads, 2);
-    x->own = indexed(at, FIXED_WORDS, x->thread);
-    x->warp_base = indexed(at, FIXED_WORDS, x->first);
+    x->own = indexed(at, fixed_words(x), x->thread);
+    x->warp_base = indexed(at, fixed_words(x), x->first);
     left = ct_sub(at, x->threads, x->first);
     x->lanes_of_warp = ct_select(at, ct_icmp_imm(at, PTX_U32, PTX_GE, left, 32), ct_const32(at, UINT32_MAX),
                                  ct_add_imm(at, ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), ct_and_imm(at, left, 31)), UINT32_MAX));
@@ -224,12 +234,12 @@ ct_value ct_exchange_end(struct ct_cursor *at, const struct ct_exchange *x)
 {
     const ct_value columns = ct_op2(at, CT_OP_MUL, PTX_U32, x->column_bytes, ct_const32(at, column_index(x, CT_COLUMN_COUNT)));
 
-    return ct_add(at, area(at, FIXED_WORDS), columns);
+    return ct_add(at, area(at, fixed_words(x)), columns);
 }
 
 void ct_exchange_finish(struct ct_exchange *x)
 {
-    x->fn->exchange_words = FIXED_WORDS;
+    x->fn->exchange_words = fixed_words(x);
     x->fn->exchange_thread_words = column_index(x, CT_COLUMN_COUNT);
 }
 

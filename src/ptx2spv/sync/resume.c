@@ -67,9 +67,11 @@ static void count_arrival(struct ct_cursor *at, const struct ct_insn *insn)
     ct_exchange_atomic(at, PTX_ADD, ct_exchange_bar_word(at, number, CT_BAR_TOTAL), ct_const32(at, 1));
 }
 
+/* Nothing if no thread asks for it. */
 static void post_kind(struct ct_cursor *at, struct resume *rs, ct_value value)
 {
-    ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_KIND), value);
+    if (rs->x->column[CT_COLUMN_KIND])
+        ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_KIND), value);
 }
 
 static void wait_at(struct ct_cursor *at, struct resume *rs, uint32_t point)
@@ -80,15 +82,22 @@ static void wait_at(struct ct_cursor *at, struct resume *rs, uint32_t point)
     ct_assign(at, rs->ready, constant_predicate(at, false));
 }
 
-static void post_insn(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t kind)
+static void post_insn(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t number)
 {
+    const struct ct_point_kind *kind = ct_resume_points_kind(&rs->points, insn);
+
     if (insn->op == CT_OP_BARRIER) {
         post_kind(at, rs, ct_const32(at, 0));
         count_arrival(at, insn);
+    } else if (kind && kind->is_counted) {
+        ct_exchange_post(at, rs->x, insn);
+        ct_exchange_atomic(at, PTX_ADD, ct_exchange_counter(at, rs->x, kind->counter), ct_const32(at, 1));
+        post_kind(at, rs, ct_const32(at, 0));
     } else if (ct_is_warp_op(insn->op)) {
         ct_exchange_post(at, rs->x, insn);
-        ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_MASK), ct_exchange_mask(at, insn));
-        post_kind(at, rs, ct_const32(at, kind));
+        if (rs->x->column[CT_COLUMN_MASK])
+            ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_MASK), ct_exchange_mask(at, insn));
+        post_kind(at, rs, ct_const32(at, number));
     } else {
         post_kind(at, rs, ct_const32(at, 0)); /* a loop that spins, or CONVERGE: all threads that are there in the same iteration */
     }
@@ -196,23 +205,42 @@ static void evaluate_activemask(struct ct_cursor *at, struct resume *rs, const s
     ct_assign(at, rs->ready, constant_predicate(at, true));
 }
 
-/* Whether all lanes of the mask that have not ended wait at a point of the same kind with the same mask. */
-static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t kind)
+/* Whether these lanes wait at points of the same kind with the same mask. */
+static ct_value compare_lanes(struct ct_cursor *at, struct resume *rs, ct_value members, ct_value mask, uint32_t number)
 {
-    const ct_value mask = ct_exchange_mask(at, insn);
-    const ct_value ended = ct_exchange_load(at, ct_exchange_lanes_word(at, rs->x->warp));
-    const ct_value members = ct_and(at, ct_and(at, mask, rs->x->lanes_of_warp), ct_not(at, ended));
     const ct_value missing = ct_copy(at, ct_const32(at, 0));
-    struct ct_block *arrived = ct_block_create(rs->fn);
     struct ct_lane_loop loop;
     ct_value differs;
 
     ct_lane_loop_begin(at, members, &loop);
-    differs = ct_or(at, ct_xor_imm(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_KIND, loop.lane), kind),
+    differs = ct_or(at, ct_xor_imm(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_KIND, loop.lane), number),
                     ct_xor(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_MASK, loop.lane), mask));
     ct_assign(at, missing, ct_or(at, missing, differs));
     ct_lane_loop_end(at, &loop);
-    ct_cursor_branch(at, ct_equals(at, missing, 0), arrived, rs->after);
+    return ct_equals(at, missing, 0);
+}
+
+/* The same by the counter of their kind: no lane can go on before all have arrived, and all see that in the same iteration. */
+static ct_value count_lanes(struct ct_cursor *at, struct resume *rs, ct_value members, const struct ct_point_kind *kind)
+{
+    const ct_value all = ct_add(at, kind->passed, ct_bits1(at, CT_OP_POPC, members));
+    const ct_value arrived = ct_icmp(at, PTX_B32, PTX_EQ, ct_exchange_load(at, ct_exchange_counter(at, rs->x, kind->counter)), all);
+
+    ct_assign(at, kind->passed, ct_select(at, arrived, all, kind->passed));
+    return arrived;
+}
+
+/* Whether all lanes of the mask that have not ended have arrived. */
+static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t number)
+{
+    const struct ct_point_kind *kind = ct_resume_points_kind(&rs->points, insn);
+    const ct_value mask = ct_exchange_mask(at, insn);
+    const ct_value ended = ct_exchange_load(at, ct_exchange_lanes_word(at, rs->x->warp));
+    const ct_value members = ct_and(at, ct_and(at, mask, rs->x->lanes_of_warp), ct_not(at, ended));
+    struct ct_block *arrived = ct_block_create(rs->fn);
+    const ct_value all = kind->is_counted ? count_lanes(at, rs, members, kind) : compare_lanes(at, rs, members, mask, number);
+
+    ct_cursor_branch(at, all, arrived, rs->after);
     ct_cursor_enter(at, arrived);
     ct_exchange_results(at, rs->x, insn, members);
     ct_assign(at, rs->ready, constant_predicate(at, true));
@@ -253,6 +281,32 @@ static void make_code_of_groups(struct resume *rs)
             make_posting(rs, group);
         make_evaluation(rs, group);
     }
+}
+
+/* ---- kinds ---- */
+
+/* The registers that hold what counters were, and the columns of what is not counted. */
+static void prepare_kinds(struct resume *rs)
+{
+    struct ct_exchange *x = rs->x;
+
+    for (uint32_t i = 0; i < rs->points.all.n; i++) {
+        const struct ct_insn *insn = rs->points.all.v[i].insn;
+        const struct ct_point_kind *kind = ct_resume_points_kind(&rs->points, insn);
+
+        if (!ct_is_warp_op(insn->op) || (kind && kind->is_counted))
+            continue;
+        x->column[CT_COLUMN_KIND] = true;
+        x->column[CT_COLUMN_MASK] |= kind != NULL;
+    }
+    x->n_counters = ct_resume_points_number_counters(&rs->points);
+}
+
+static void clear_passed(struct ct_cursor *at, const struct resume *rs)
+{
+    for (uint32_t i = 0; i < rs->points.kinds.n; i++)
+        if (rs->points.kinds.v[i].is_counted)
+            ct_assign(at, rs->points.kinds.v[i].passed, ct_const32(at, 0));
 }
 
 /* ---- cutting ---- */
@@ -296,9 +350,12 @@ static void collect_insn(struct resume *rs, struct ct_insn *insn, const struct c
 static void collect_points(struct resume *rs)
 {
     const struct ct_insn **writers = CT_ARENA_ARRAY(rs->scratch, const struct ct_insn *, rs->fn->values.n); /* by value: the last one */
+    bool *full = CT_ARENA_ARRAY(rs->scratch, bool, rs->fn->values.n);
     struct ct_insn *next;
     uint32_t ends = 0;
 
+    ct_find_full_masks(rs->fn, full);
+    rs->points.full = full;
     for (uint32_t b = 0; b < rs->fn->blocks.n; b++)
         for (struct ct_insn *insn = rs->fn->blocks.v[b]->first; insn; insn = next) {
             next = insn->next;
@@ -430,6 +487,7 @@ static void make_head(struct ct_cursor *at, struct resume *rs)
     ct_assign(at, rs->point, ct_const32(at, 0));
     ct_assign(at, rs->ready, constant_predicate(at, true));
     ct_assign(at, rs->clear, constant_predicate(at, false));
+    clear_passed(at, rs);
     if (rs->waits_for_grid) {
         ct_assign(at, rs->spins, constant_predicate(at, false));
         ct_assign(at, rs->any_slot, ct_const32(at, 0));
@@ -489,6 +547,7 @@ bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
     rs.clear = ct_value_create(fn, CT_W_PRED);
     *CT_PUSH(rs.scratch, &rs.segments) = ct_block_split(fn, entry, entry->first);
     collect_points(&rs);
+    prepare_kinds(&rs);
     if (rs.waits_for_grid)
         prepare_for_grid(&rs);
     at = (struct ct_cursor){.fn = fn, .block = entry, .where = fn->source->where};

@@ -16,19 +16,38 @@ void ct_resume_points_init(struct ct_resume_points *points, struct ct_fn *fn, ui
 
 /* ---- kinds ---- */
 
-static uint32_t kind_of(const struct ct_resume_points *points, uint32_t point)
+static struct ct_point_kind *find_kind(const struct ct_resume_points *points, const struct ct_insn *insn)
 {
-    const struct ct_insn *insn = points->all.v[point - 1].insn;
-
-    if (insn->op == CT_OP_ACTIVEMASK)
-        return CT_KIND_ACTIVEMASK + point;
-    for (uint32_t i = 0; i < points->kinds.n; i++) {
-        const struct ct_insn *other = points->all.v[points->kinds.v[i] - 1].insn;
+    for (uint32_t i = 0; i < points->kinds.n && insn->op != CT_OP_ACTIVEMASK; i++) {
+        const struct ct_insn *other = points->all.v[points->kinds.v[i].point - 1].insn;
 
         if (other->op == insn->op && other->mode == insn->mode && other->type == insn->type && other->operation == insn->operation)
-            return points->kinds.v[i];
+            return &points->kinds.v[i];
     }
-    return point;
+    return NULL;
+}
+
+const struct ct_point_kind *ct_resume_points_kind(const struct ct_resume_points *points, const struct ct_insn *insn)
+{
+    return find_kind(points, insn);
+}
+
+static uint32_t number_of_kind(const struct ct_resume_points *points, uint32_t point)
+{
+    const struct ct_point_kind *kind = find_kind(points, points->all.v[point - 1].insn);
+
+    return kind ? kind->point : CT_KIND_ACTIVEMASK + point;
+}
+
+static void note_kind(struct ct_resume_points *points, const struct ct_insn *insn)
+{
+    struct ct_point_kind *kind = find_kind(points, insn);
+
+    if (!kind) {
+        kind = CT_PUSH(&points->fn->compilation->scratch, &points->kinds);
+        *kind = (struct ct_point_kind){.point = points->all.n, .is_counted = ct_has_mask(insn->op)};
+    }
+    kind->is_counted = kind->is_counted && points->full[ct_mask_of(insn).i];
 }
 
 void ct_resume_points_add(struct ct_resume_points *points, struct ct_insn *insn, const struct ct_insn *const *writers)
@@ -43,8 +62,20 @@ void ct_resume_points_add(struct ct_resume_points *points, struct ct_insn *insn,
         if (writer && writer->block == insn->block && writer->op == CT_OP_CONST)
             point->constants[i] = writer;
     }
-    if (kind_of(points, points->all.n) == points->all.n)
-        *CT_PUSH(scratch, &points->kinds) = points->all.n;
+    if (insn->op != CT_OP_ACTIVEMASK)
+        note_kind(points, insn);
+}
+
+uint32_t ct_resume_points_number_counters(struct ct_resume_points *points)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < points->kinds.n; i++)
+        if (points->kinds.v[i].is_counted) {
+            points->kinds.v[i].counter = n++;
+            points->kinds.v[i].passed = ct_value_create(points->fn, CT_W_32);
+        }
+    return n;
 }
 
 /* ---- groups ---- */
@@ -121,7 +152,8 @@ void ct_resume_points_group(struct ct_resume_points *points)
         if (point->group < points->groups.n)
             continue;
         group = CT_PUSH(&points->fn->compilation->scratch, &points->groups);
-        *group = (struct ct_point_group){.insn = point->insn, .kind = kind_of(points, i + 1), .evaluation = ct_block_create(points->fn)};
+        *group =
+            (struct ct_point_group){.insn = point->insn, .kind = number_of_kind(points, i + 1), .evaluation = ct_block_create(points->fn)};
         memcpy(group->constants, point->constants, sizeof group->constants);
     }
     for (uint32_t i = 0; i < points->groups.n && points->shares_registers; i++)

@@ -17,8 +17,16 @@ enum { CT_KIND_ACTIVEMASK = 0x8000, CT_POINT_OPERANDS_MAX = 4, CT_POINT_RESULTS_
 struct ct_point_group {
     struct ct_insn *insn; /* of its points; with shared registers a copy, whose operands and results they are */
     const struct ct_insn *constants[CT_POINT_OPERANDS_MAX]; /* operands that are the same constant at all points: what makes it */
-    uint32_t kind;                                          /* of its points, see ct_resume_points_add */
-    struct ct_block *posting, *evaluation;                  /* still empty; posting: NULL unless the points share their code */
+    uint32_t kind;                         /* what a thread posts that waits at one of its points: the number of the kind's first one */
+    struct ct_block *posting, *evaluation; /* still empty; posting: NULL unless the points share their code */
+};
+
+/* Points whose instructions are the same with the same qualifiers; the lanes of one mask must agree in that. */
+struct ct_point_kind {
+    uint32_t point;  /* the number of the first of them */
+    bool is_counted; /* they are warp instructions of whole warps, so the number of lanes that have arrived says whether all have */
+    uint32_t counter;
+    ct_value passed; /* a register: the counter's value when all lanes had arrived last */
 };
 
 struct ct_point {
@@ -31,17 +39,21 @@ struct ct_resume_points {
     struct ct_fn *fn;
     CT_VEC(struct ct_point) all; /* all.v[i] is point number i + 1 */
     CT_VEC(struct ct_point_group) groups;
-    CT_VEC(uint32_t) kinds; /* the first point of each kind but activemask */
-    bool shares_code;       /* points form groups */
-    bool shares_registers;  /* there are many points: */
+    CT_VEC(struct ct_point_kind) kinds; /* all but activemask */
+    const bool *full;                   /* by value: a mask of all lanes */
+    bool shares_code;                   /* points form groups */
+    bool shares_registers;              /* there are many points: */
     ct_value operands[CT_POINT_OPERANDS_MAX][CT_W_64 + 1], results[CT_POINT_RESULTS_MAX][CT_W_64 + 1];
 };
 
 /* n: how many points there will be. */
 void ct_resume_points_init(struct ct_resume_points *points, struct ct_fn *fn, uint32_t n);
-/* `writers`: by value, the last instruction before this one that wrote it. Points of one kind, whose number is that of the first of them, are the
- * same instruction with the same qualifiers; the lanes of one mask must agree in that. Each activemask is a kind of its own. */
+/* `writers`: by value, the last instruction before this one that wrote it. */
 void ct_resume_points_add(struct ct_resume_points *points, struct ct_insn *insn, const struct ct_insn *const *writers);
+/* When all points have been added: numbers the counters, and returns how many there are. */
+uint32_t ct_resume_points_number_counters(struct ct_resume_points *points);
+/* The kind of a point with such an instruction; NULL: each of them is a kind of its own (activemask). */
+const struct ct_point_kind *ct_resume_points_kind(const struct ct_resume_points *points, const struct ct_insn *insn);
 /* When all points have been added: forms the groups. */
 void ct_resume_points_group(struct ct_resume_points *points);
 

@@ -18,10 +18,11 @@
  *
  * The exchange area lies after the kernel's shared memory (CT_SYS_EXCHANGE_BASE). It consists of 32-bit words:
  *   fixed part   the number of threads that have ended; for each warp a set of lanes (resumed form: those that have ended; predicated form:
- *                those at the point) and its ballot; for each barrier its counters (enum ct_bar_word); two words for ct_exchange_any
+ *                those at the point) and its ballot; for each barrier its counters (enum ct_bar_word); two words for ct_exchange_any;
+ *                resumed form: for each warp and some kinds of points, how many lanes have arrived there since the kernel began
  *   columns      arrays of one word per thread (enum ct_column), as many as the kernel needs
- * The counters of barriers only grow: the START words hold their values at the last completion of the barrier, so nothing is reset while
- * other threads may be counting. A lane clears its own bit of a ballot after all threads have read the ballot. */
+ * Counters only grow: the START words of barriers, and registers for kinds of points, hold their values at the last completion, so nothing
+ * is reset while other threads may be counting. A lane clears its own bit of a ballot after all threads have read the ballot. */
 #ifndef PTX2SPV_SYNC_H
 #define PTX2SPV_SYNC_H
 /* Parts: cluster.c, coalesce.c, divergence.c, exchange.c, grid.c, lockstep.c, matrix_area.c, predicate.c, resume.c, spin.c. */
@@ -46,6 +47,7 @@ struct ct_exchange {
     bool native;
     ct_value posted[CT_COLUMN_COUNT]; /* native form: the value that the thread posted last */
     bool column[CT_COLUMN_COUNT];
+    uint32_t n_counters; /* of each warp */
     /* registers that every point uses, computed once at the kernel's start */
     ct_value thread; /* number of the thread in the block */
     ct_value lane;
@@ -96,6 +98,7 @@ ct_value ct_exchange_end(struct ct_cursor *at, const struct ct_exchange *x);
 ct_value ct_exchange_ended_word(struct ct_cursor *at);                /* address */
 ct_value ct_exchange_lanes_word(struct ct_cursor *at, ct_value warp); /* address */
 ct_value ct_exchange_bar_word(struct ct_cursor *at, ct_value number, enum ct_bar_word which);
+ct_value ct_exchange_counter(struct ct_cursor *at, const struct ct_exchange *x, uint32_t index); /* address: of the thread's warp */
 ct_value ct_exchange_load(struct ct_cursor *at, ct_value address);
 void ct_exchange_store(struct ct_cursor *at, ct_value address, ct_value value);
 ct_value ct_exchange_atomic(struct ct_cursor *at, enum ptx_operation operation, ct_value address, ct_value value); /* the old value */
@@ -140,8 +143,7 @@ static inline uint32_t ct_matrix_thread_bytes(const struct ct_fn *fn)
 }
 
 /* ---- resume.c ---- */
-/* x->column says which columns the points need; KIND and MASK are among them. False: the kernel has too many points, which
- * has been reported. */
+/* x->column says which columns the instructions need. False: the kernel has too many points, which has been reported. */
 bool ct_resume(struct ct_fn *fn, struct ct_exchange *x);
 
 /* ---- coalesce.c: before the kernel is cut. Removes unreachable blocks. ---- */
