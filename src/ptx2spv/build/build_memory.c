@@ -16,7 +16,7 @@ static bool is_frame_variable(struct ct_build *b, const struct ptx_variable *var
     return out->local != 0;
 }
 
-/* Where an element is that a register selects: it has an address, and so is no part of the parameter block or of an object that may be a register. */
+/* The space of an element that a register selects: parameters of an entry are accessed by their address, too, which is a global one. */
 static enum ct_space element_space(struct ct_build *b, const struct ptx_variable *variable)
 {
     if (ct_build_frame_object(b, variable))

@@ -16,7 +16,7 @@ void ct_resume_points_init(struct ct_resume_points *points, struct ct_fn *fn, ui
 
 /* ---- kinds ---- */
 
-static struct ct_point_kind *find_kind(const struct ct_resume_points *points, const struct ct_insn *insn)
+struct ct_point_kind *ct_resume_points_kind(const struct ct_resume_points *points, const struct ct_insn *insn)
 {
     for (uint32_t i = 0; i < points->kinds.n && insn->op != CT_OP_ACTIVEMASK; i++) {
         const struct ct_insn *other = points->all.v[points->kinds.v[i].point - 1].insn;
@@ -27,21 +27,16 @@ static struct ct_point_kind *find_kind(const struct ct_resume_points *points, co
     return NULL;
 }
 
-const struct ct_point_kind *ct_resume_points_kind(const struct ct_resume_points *points, const struct ct_insn *insn)
-{
-    return find_kind(points, insn);
-}
-
 static uint32_t number_of_kind(const struct ct_resume_points *points, uint32_t point)
 {
-    const struct ct_point_kind *kind = find_kind(points, points->all.v[point - 1].insn);
+    const struct ct_point_kind *kind = ct_resume_points_kind(points, points->all.v[point - 1].insn);
 
     return kind ? kind->point : CT_KIND_ACTIVEMASK + point;
 }
 
 static void note_kind(struct ct_resume_points *points, const struct ct_insn *insn)
 {
-    struct ct_point_kind *kind = find_kind(points, insn);
+    struct ct_point_kind *kind = ct_resume_points_kind(points, insn);
 
     if (!kind) {
         kind = CT_PUSH(&points->fn->compilation->scratch, &points->kinds);

@@ -53,7 +53,7 @@ void ct_resume_points_add(struct ct_resume_points *points, struct ct_insn *insn,
 /* When all points have been added: numbers the counters, and returns how many there are. */
 uint32_t ct_resume_points_number_counters(struct ct_resume_points *points);
 /* The kind of a point with such an instruction; NULL: each of them is a kind of its own (activemask). */
-const struct ct_point_kind *ct_resume_points_kind(const struct ct_resume_points *points, const struct ct_insn *insn);
+struct ct_point_kind *ct_resume_points_kind(const struct ct_resume_points *points, const struct ct_insn *insn);
 /* When all points have been added: forms the groups. */
 void ct_resume_points_group(struct ct_resume_points *points);
 
