@@ -59,7 +59,7 @@ static uint32_t isa90(uint32_t t, uint32_t x)
 /* Elements selected by t, by the low bits of t, and beyond the ends of 32 bits; what is added is in the order of the text. */
 static uint32_t elements(uint32_t t, uint32_t x)
 {
-    return 30 * t + 30 + 1000 * (t % 4 + 1) + x + t + 7 * t + 4 * t + 0xfffffffc + 20 + 12 + 100 + t % 4 + (t & 1 ? t + 1 : 2 * t);
+    return 30 * t + 30 + 1000 * (t % 4 + 1) + x + t + 7 * t + 4 * t + 0xfffffffc + 20 + 12 + (t & 1 ? t + 1 : 2 * t);
 }
 
 static const struct row {
