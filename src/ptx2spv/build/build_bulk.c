@@ -207,6 +207,7 @@ void ct_build_bulk_store(struct ct_build *b)
 /* A warp copies a tensor map; its first lane does so for all. */
 void ct_build_tensor_map_copy(struct ct_build *b)
 {
+    const ct_value all = ct_const32(&b->at, UINT32_MAX);
     struct ct_block *inside, *after;
     struct copy copy;
 
@@ -214,7 +215,7 @@ void ct_build_tensor_map_copy(struct ct_build *b)
         ct_build_invalid(b, "a tensor map has 128 bytes");
         return;
     }
-    ct_emit_insn(&b->at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = ct_const32(&b->at, UINT32_MAX);
+    ct_emit_insn(&b->at, CT_OP_WARPSYNC, PTX_B32, 0, 1)->operands[0] = all;
     if (!read_copy(b, PTX_SPACE_GLOBAL, PTX_SPACE_SHARED, &copy))
         return;
     inside = ct_build_block(b);

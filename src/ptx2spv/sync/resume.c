@@ -234,9 +234,9 @@ static ct_value count_lanes(struct ct_cursor *at, struct resume *rs, ct_value me
 static void evaluate_warp_op(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t number)
 {
     const struct ct_point_kind *kind = ct_resume_points_kind(&rs->points, insn);
-    const ct_value mask = ct_exchange_mask(at, insn);
     const ct_value ended = ct_exchange_load(at, ct_exchange_lanes_word(at, rs->x->warp));
-    const ct_value members = ct_and(at, ct_and(at, mask, rs->x->lanes_of_warp), ct_not(at, ended));
+    const ct_value lanes = ct_and(at, rs->x->lanes_of_warp, ct_not(at, ended)), mask = ct_exchange_mask(at, insn);
+    const ct_value members = kind->is_counted ? lanes : ct_and(at, mask, lanes);
     struct ct_block *arrived = ct_block_create(rs->fn);
     const ct_value all = kind->is_counted ? count_lanes(at, rs, members, kind) : compare_lanes(at, rs, members, mask, number);
 
