@@ -18,6 +18,8 @@ enum { ROUNDS = 9, BLOCKS = 64, THREADS = 256, TURNS = 32 };
 #define TREE                                                                                                                               \
     "shfl.sync.bfly.b32 w,x,16,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,8,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,4,31,-1;"       \
     "add.u32 x,x,w; shfl.sync.bfly.b32 w,x,2,31,-1; add.u32 x,x,w; shfl.sync.bfly.b32 w,x,1,31,-1; add.u32 x,x,w;"
+#define WIDE_STEP(lanes)                                                                                                                   \
+    "mov.b64 {w,a},d; shfl.sync.bfly.b32 w,w," lanes ",31,-1; shfl.sync.bfly.b32 a,a," lanes ",31,-1; mov.b64 o,{w,a}; add.u64 d,d,o;"
 #define KERNEL(body)                                                                                                                       \
     ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry k(.param .u64 out, .param .u32 turns)\n{\n"                            \
     ".reg .pred p, q; .reg .b32 t, x, w, i, n, s, a; .reg .b64 o, d; .shared .align 4 .b8 sums[256];\n"                                    \
@@ -33,6 +35,8 @@ static const struct {
      KERNEL("shr.u32 a,t,5; mad.lo.u32 a,a,4,s; LOOP:" TREE "st.shared.u32 [a],x; bar.sync 0; setp.ge.u32 p,t,32;"
             "@p bra REST; and.b32 w,t,7; mad.lo.u32 w,w,4,s; ld.shared.u32 x,[w];" TREE
             "REST: bar.sync 0; add.u32 i,i,1; setp.lt.u32 q,i,n; @q bra LOOP;")},
+    {"a warp's sum of 64 bits", KERNEL("cvt.u64.u32 d,t; LOOP:" WIDE_STEP("16") WIDE_STEP("8") WIDE_STEP("4") WIDE_STEP("2") WIDE_STEP(
+                                    "1") "add.u32 i,i,1; setp.lt.u32 q,i,n; @q bra LOOP; cvt.u32.u64 x,d; ld.param.u64 o,[out];")},
     {"barriers after early exits",
      KERNEL("setp.ge.u32 p,t,250; @p ret; mad.lo.u32 a,t,0,s; LOOP: st.volatile.shared.u32 [a],i; bar.sync 0;"
             "ld.shared.u32 w,[s]; add.u32 x,x,w; bar.sync 0; add.u32 i,i,1; setp.lt.u32 q,i,n; @q bra LOOP;")},

@@ -66,6 +66,34 @@ static const char shuffles[] = "and.b32 r3,n,7;" SHUFFLE("up", "r3", "0x0000") S
     SHUFFLE("bfly", "r3", "0x001f") SHUFFLE("idx", "r3", "0x001f") SHUFFLE("up", "r3", "0x1800") SHUFFLE("down", "r3", "0x181f")
         SHUFFLE("bfly", "r3", "0x181f") SHUFFLE("idx", "r3", "0x181f");
 
+/* Registers that are written again between shuffles which could be executed together, and shuffles that depend on others. */
+static uint32_t reused_of(const struct warps_block *b, uint32_t t)
+{
+    return b->in[t ^ 2] + 5 + (b->in[t ^ 4] ^ 3) + b->in[t ^ 8] + (b->in[t] + 5 + b->in[t ^ 1]) + b->in[t] + b->n;
+}
+
+static void expect_reused(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = 3 * reused_of(b, t) + 2 * b->n + reused_of(b, t ^ 16);
+}
+
+static void expect_reused_in_branches(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = (t / 32 + b->n) % 2 ? b->in[t] : 3 * reused_of(b, t) + 2 * b->n + reused_of(b, t ^ 16);
+}
+#define REUSED                                                                                                                             \
+    "mov.u32 r1,v; mov.u32 r2,v; mov.b32 r9,-1; shfl.sync.bfly.b32 r3,r1,1,31,r9; add.u32 r1,v,5; shfl.sync.bfly.b32 r4,r1,2,31,-1; "      \
+    "add.u32 r1,r1,r3;"                                                                                                                    \
+    "xor.b32 r5,v,3; shfl.sync.bfly.b32 r5|q,r5,4,31,-1; add.u32 r6,r5,r4; add.u32 r6,r6,r2; mov.u32 r2,n; shfl.sync.bfly.b32 "            \
+    "r3,v,8,31,r9; add.u32 r6,r6,r3;"                                                                                                      \
+    "mov.u32 r4,n; shfl.sync.bfly.b32 r7,r4,1,31,-1; add.u32 r6,r6,r1; add.u32 r6,r6,r4; shfl.sync.bfly.b32 r8,r6,16,31,-1;"               \
+    "mad.lo.u32 x,r6,3,r7; add.u32 x,x,r8; add.u32 x,x,r2;"
+static const char reused[] = REUSED;
+static const char reused_in_branches[] =
+    "mov.u32 x,v; shr.u32 r1,t,5; add.u32 r1,r1,n; and.b32 r1,r1,1; setp.ne.u32 p,r1,0; @p bra OUT;" REUSED "OUT: bar.sync 0;";
+
 /* A tree sum in each warp whose number has the parity of n; the others keep their value. */
 static void expect_one_warp(struct warps_block *b)
 {
@@ -657,6 +685,8 @@ static void expect_products_in_branches(struct warps_block *b)
 const struct warps_row warps_rows[] = {
     {"shuffles of every kind", shuffles, expect_shuffles, WARPS_FULL, "", 0},
     {"shuffles in some warps", one_warp, expect_one_warp, 0, "", 0},
+    {"shuffles of registers that are written again", reused, expect_reused, WARPS_FULL, "", 0},
+    {"the same in some warps", reused_in_branches, expect_reused_in_branches, WARPS_FULL, "", 0},
     {"sums over the first lanes", first_lanes, expect_first_lanes, WARPS_FULL, "", 0},
     {"shuffles in loops of different lengths", rounds, expect_rounds, 0, "", 0},
     {"shuffles in a function", called, expect_one_warp, 0, called_functions, 0},

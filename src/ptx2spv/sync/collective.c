@@ -37,8 +37,13 @@ static bool needs_exchange(const struct ct_insn *insn, bool native)
     return is_rewritten(insn, native) && insn->op != CT_OP_CONVERGE && !(native && ct_is_warp_op(insn->op));
 }
 
-static void note_columns(struct ct_exchange *x, const struct ct_insn *insn)
+static void note_columns(struct ct_exchange *x, struct ct_insn *insn)
 {
+    struct ct_shuffle_run run;
+
+    ct_shuffle_run_at(insn, x->run_max, &run);
+    for (uint32_t i = 1; i < run.n; i++)
+        x->column[CT_COLUMN_RUN + i - 1] = true;
     if (insn->op == CT_OP_SHFL || insn->op == CT_OP_REDUX || insn->op == CT_OP_MATCH)
         x->column[CT_COLUMN_LOW] = true;
     if (insn->op == CT_OP_MATCH && ct_width_of_value(x->fn, insn->operands[0]) == CT_W_64)
@@ -69,8 +74,10 @@ static void reduce_in_place(struct ct_cursor *at, const struct ct_insn *insn)
     ct_exchange_atomic(at, PTX_ADD, word, ct_sub(at, ct_const32(at, 0), mine));
 }
 
-static void exchange_in_place(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
+static void exchange_in_place(struct ct_cursor *at, struct ct_exchange *x, const struct ct_shuffle_run *run)
 {
+    const struct ct_insn *insn = run->insns[0];
+
     if (insn->op == CT_OP_BARRIER) {
         reduce_in_place(at, insn);
         return;
@@ -79,11 +86,11 @@ static void exchange_in_place(struct ct_cursor *at, struct ct_exchange *x, const
         ct_exchange_barrier(at);
         return;
     }
-    ct_exchange_post(at, x, insn);
+    ct_exchange_post_run(at, x, run);
     ct_exchange_barrier(at);
     if (insn->op == CT_OP_WARPSYNC)
         return;
-    ct_exchange_results(at, x, insn, ct_and(at, ct_exchange_mask(at, insn), x->lanes_of_warp));
+    ct_exchange_results_of_run(at, x, run, ct_and(at, ct_exchange_mask(at, insn), x->lanes_of_warp));
     ct_exchange_barrier(at);
     ct_exchange_retract(at, x, insn);
 }
@@ -239,14 +246,26 @@ static struct points find_points(struct ct_fn *fn, const bool *divergent, bool n
     return points;
 }
 
-/* Moves every point to the head of a basic block, splits off the entry, and gives loops preheaders, as predicate.c needs it. */
-static void isolate_points(struct ct_fn *fn)
+/* Whether the run at the head of the block has this instruction, too. */
+static bool is_in_first_run(const struct ct_block *block, const struct ct_insn *insn, uint32_t run_max)
+{
+    struct ct_shuffle_run run;
+    bool is_in = false;
+
+    ct_shuffle_run_at(block->first, run_max, &run);
+    for (uint32_t i = 0; i < run.n; i++)
+        is_in |= run.insns[i] == insn;
+    return is_in;
+}
+
+/* Moves every point, or run of shuffles, to the head of a basic block. */
+static void isolate_points(struct ct_fn *fn, uint32_t run_max)
 {
     for (uint32_t b = 0; b < fn->blocks.n; b++) {
         struct ct_block *block = fn->blocks.v[b];
         struct ct_insn *insn = block->first;
 
-        while (insn && !(ct_is_sync(insn->op) && insn->prev))
+        while (insn && (!ct_is_sync(insn->op) || is_in_first_run(block, insn, run_max)))
             insn = insn->next;
         if (insn) { /* the rest of the block is a new block, which is visited later */
             struct ct_cursor at = {.fn = fn, .block = block, .where = insn->where};
@@ -287,12 +306,13 @@ static void add_preheaders(struct ct_fn *fn)
     }
 }
 
-static void prepare(struct ct_fn *fn)
+/* Isolates points, splits off the entry, and gives loops preheaders, as predicate.c needs it. */
+static void prepare(struct ct_fn *fn, uint32_t run_max)
 {
     struct ct_cursor at = {.fn = fn, .block = fn->blocks.v[0], .where = fn->source->where};
 
     ct_cursor_jump(&at, ct_block_split(fn, at.block, at.block->first));
-    isolate_points(fn);
+    isolate_points(fn, run_max);
     ct_fn_remove_unreachable(fn);
     ct_fn_compute_dominators(fn);
     add_preheaders(fn);
@@ -304,6 +324,7 @@ static void prepare(struct ct_fn *fn)
 struct choice {
     bool native, predicated, resumed;
     const bool *divergent; /* indexed by block id; NULL if not needed */
+    uint32_t run_max;
 };
 
 /* Whether threads may be in different iterations of a loop with several entries, or leave a loop in different iterations for different
@@ -420,7 +441,7 @@ static struct choice choose(struct ct_fn *fn)
 {
     const bool may_be_native = fn->target->warp_form == PTX2SPV_WARP_NATIVE && fn->target->sync_form == PTX2SPV_SYNC_CHEAPEST;
     const bool in_turn = !warps_progress_independently(fn->target);
-    struct choice choice = {0};
+    struct choice choice = {.run_max = 1};
 
     if (ct_mark_spins(fn, may_be_native && !in_turn && !fn->cooperative ? CT_SPINS_FOR_LOCKS : CT_SPINS_ALL)) {
         choice.resumed = true;
@@ -430,7 +451,9 @@ static struct choice choose(struct ct_fn *fn)
     choice.resumed = fn->target->sync_form == PTX2SPV_SYNC_RESUMED && find_points(fn, NULL, false).list.n;
     if (choice.native || choice.resumed || !find_points(fn, NULL, false).list.n)
         return choice;
-    prepare(fn);
+    choice.run_max = may_be_native ? 1 : ct_shuffle_run_max(fn);
+    ct_gather_shuffles(fn, choice.run_max);
+    prepare(fn, choice.run_max);
     choice.divergent = ct_find_divergent_blocks(fn);
     if (may_be_native)
         choose_for_barriers(fn, &choice);
@@ -445,14 +468,19 @@ static void expand(struct ct_fn *fn, struct ct_exchange *x, struct ct_cutter *cu
 {
     struct ct_cursor at = {.fn = fn, .block = insn->block, .where = insn->where};
     struct ct_block *rest = ct_cutter_cut(fn, cutter, insn);
+    struct ct_shuffle_run run;
 
-    ct_insn_remove(insn);
+    ct_shuffle_run_at(insn, x->run_max, &run);
+    for (uint32_t i = 0; i < run.n; i++) {
+        ct_cutter_go_to(cutter, run.insns[i]);
+        ct_insn_remove(run.insns[i]);
+    }
     if (native && ct_is_warp_op(insn->op))
         native_warp_op(&at, x, insn);
     else if (native && !is_full(insn))
         native_barrier(&at, x, insn);
     else
-        exchange_in_place(&at, x, insn);
+        exchange_in_place(&at, x, &run);
     ct_cursor_jump(&at, rest);
 }
 
@@ -477,7 +505,7 @@ static void expand_points(struct ct_fn *fn, struct ct_exchange *x, const struct 
 /* The entry code is created in blocks of its own, which are linked in front of the kernel at the end. */
 static void expand_all(struct ct_fn *fn, const struct points *points, const struct choice *choice)
 {
-    struct ct_exchange x = {.fn = fn};
+    struct ct_exchange x = {.fn = fn, .run_max = choice->run_max};
     struct ct_cursor at = {.fn = fn, .where = fn->source->where};
     struct ct_block *entry, *first;
 
@@ -508,7 +536,7 @@ static enum ct_pass_result expand_synchronization(struct ct_fn *fn)
 
     fn->has_native_warps = choice.native;
     if (choice.resumed) {
-        struct ct_exchange x = {.fn = fn};
+        struct ct_exchange x = {.fn = fn, .run_max = 1};
 
         for (uint32_t i = 0; i < points.list.n; i++)
             note_columns(&x, points.list.v[i]);

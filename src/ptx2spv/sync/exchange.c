@@ -298,6 +298,18 @@ void ct_exchange_post(struct ct_cursor *at, struct ct_exchange *x, const struct 
     }
 }
 
+static enum ct_column column_of_turn(uint32_t turn)
+{
+    return turn ? (enum ct_column)(CT_COLUMN_RUN + turn - 1) : CT_COLUMN_LOW;
+}
+
+void ct_exchange_post_run(struct ct_cursor *at, struct ct_exchange *x, const struct ct_shuffle_run *run)
+{
+    ct_exchange_post(at, x, run->insns[0]);
+    for (uint32_t i = 1; i < run->n; i++)
+        post(at, x, column_of_turn(i), run->insns[i]->operands[0]);
+}
+
 void ct_exchange_retract(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn)
 {
     if (insn->op == CT_OP_VOTE)
@@ -370,13 +382,13 @@ static void shuffle_source(struct ct_cursor *at, const struct ct_exchange *x, co
 
 /* The value of a lane outside the member mask is undefined. Sums over the first lanes of a warp rely on 0, which NVIDIA's devices are
  * said to give. With a full mask the test is optimized away. */
-static void shuffle(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn)
+static void shuffle(struct ct_cursor *at, const struct ct_exchange *x, const struct ct_insn *insn, enum ct_column column)
 {
     const ct_value non_members = ct_not(at, insn->operands[3]);
     ct_value source, in_range, value, is_member;
 
     shuffle_source(at, x, insn, &source, &in_range);
-    value = ct_exchange_of_lane(at, x, CT_COLUMN_LOW, source);
+    value = ct_exchange_of_lane(at, x, column, source);
     is_member = ct_equals(at, ct_and(at, non_members, ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), source)), 0);
     value = ct_select(at, is_member, value, ct_const32(at, 0));
     if (insn->results[0].i)
@@ -477,7 +489,7 @@ void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const stru
 {
     switch (insn->op) {
     case CT_OP_SHFL:
-        shuffle(at, x, insn);
+        shuffle(at, x, insn, CT_COLUMN_LOW);
         break;
     case CT_OP_VOTE:
         vote(at, x, insn, members);
@@ -494,6 +506,13 @@ void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const stru
     default:
         break; /* bar.warp.sync has no result */
     }
+}
+
+void ct_exchange_results_of_run(struct ct_cursor *at, struct ct_exchange *x, const struct ct_shuffle_run *run, ct_value members)
+{
+    ct_exchange_results(at, x, run->insns[0], members);
+    for (uint32_t i = 1; i < run->n; i++)
+        shuffle(at, x, run->insns[i], column_of_turn(i));
 }
 
 /* ---- bar.red ---- */

@@ -180,14 +180,15 @@ static void reduce(struct ct_cursor *at, const struct ct_insn *insn, ct_value in
 }
 
 /* `run`: the start of the code after the point, for the threads that take part. */
-static void exchange(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value in, struct ct_cursor *run)
+static void exchange(struct ct_cursor *at, struct ct_exchange *x, const struct ct_shuffle_run *together, ct_value in, struct ct_cursor *run)
 {
+    const struct ct_insn *insn = together->insns[0];
     const bool names_lanes = insn->op != CT_OP_SHFL && insn->op != CT_OP_WARPSYNC;
     struct ct_block *after;
     ct_value members;
 
     begin_if(at, in, &after);
-    ct_exchange_post(at, x, insn);
+    ct_exchange_post_run(at, x, together);
     if (names_lanes)
         ct_exchange_set_present(at, x);
     jump_and_enter(at, after);
@@ -198,7 +199,7 @@ static void exchange(struct ct_cursor *at, struct ct_exchange *x, const struct c
     members = ct_exchange_mask(at, insn);
     if (names_lanes)
         members = ct_and(at, members, ct_exchange_present_lanes(at, x));
-    ct_exchange_results(at, x, insn, members);
+    ct_exchange_results_of_run(at, x, together, members);
     jump_and_enter(at, after);
     ct_exchange_barrier(at);
     ct_exchange_retract(run, x, insn);
@@ -209,11 +210,15 @@ static void exchange(struct ct_cursor *at, struct ct_exchange *x, const struct c
 static void place_point(struct predication *p, struct ct_cursor *at, struct ct_block *block, ct_value in)
 {
     struct ct_insn *insn = block->first;
-    struct ct_cursor run = {.fn = p->fn, .block = block, .before = insn->next, .where = insn->where};
+    struct ct_cursor run = {.fn = p->fn, .block = block, .where = insn->where};
+    struct ct_shuffle_run together;
 
-    ct_insn_remove(insn);
+    ct_shuffle_run_at(insn, p->x->run_max, &together);
+    run.before = together.insns[together.n - 1]->next;
+    for (uint32_t i = 0; i < together.n; i++)
+        ct_insn_remove(together.insns[i]);
     if (ct_is_warp_op(insn->op))
-        exchange(at, p->x, insn, in, &run);
+        exchange(at, p->x, &together, in, &run);
     else if (insn->mode == PTX_MODE_RED)
         reduce(at, insn, in);
     else

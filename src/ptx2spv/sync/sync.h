@@ -14,6 +14,7 @@
  *   grid.c        suspends a block of a cooperative launch that waits for another block, and resumes it later
  *   lane_values.c    reads of other lanes' registers whose contents each lane can compute
  *   matrix_area.c    memory of the matrix instructions
+ *   shuffle_runs.c   shuffles that threads pass together
  *   exchange.c    the exchange area, and the arithmetic that all forms use
  *
  * The exchange area lies after the kernel's shared memory (CT_SYS_EXCHANGE_BASE). It consists of 32-bit words:
@@ -25,7 +26,7 @@
  * is reset while other threads may be counting. A lane clears its own bit of a ballot after all threads have read the ballot. */
 #ifndef PTX2SPV_SYNC_H
 #define PTX2SPV_SYNC_H
-/* Parts: cluster.c, coalesce.c, divergence.c, exchange.c, grid.c, lockstep.c, matrix_area.c, predicate.c, resume.c, spin.c. */
+/* Parts: cluster.c, coalesce.c, divergence.c, exchange.c, grid.c, lockstep.c, matrix_area.c, predicate.c, resume.c, shuffle_runs.c, spin.c. */
 
 #include "ptx2spv/ir/builder.h"
 
@@ -33,12 +34,15 @@ enum { CT_MAX_WARPS = 32, CT_MAX_BARRIERS = 16 };
 
 enum ct_bar_word { CT_BAR_TOTAL, CT_BAR_START, CT_BAR_EXPECTED, CT_BAR_PRED_TOTAL, CT_BAR_PRED_START, CT_BAR_ARRIVED_WARPS, CT_BAR_WORDS };
 
+enum { CT_RUN_MAX = 4 };
+
 enum ct_column {
     CT_COLUMN_LOW,  /* the value that a thread posts: 32 bits, or the low half of 64 */
     CT_COLUMN_HIGH, /* match.b64 only */
     CT_COLUMN_KIND, /* resumed form: the kind of point at which the thread waits; 0: none */
     CT_COLUMN_MASK, /* resumed form: the member mask of that point */
-    CT_COLUMN_COUNT
+    CT_COLUMN_RUN,  /* what the second shuffle of a run posts, and so on */
+    CT_COLUMN_COUNT = CT_COLUMN_RUN + CT_RUN_MAX - 1
 };
 
 /* What the kernel needs of the exchange area. In the native form, lanes read each other's registers instead, and only `lane` is set. */
@@ -48,6 +52,7 @@ struct ct_exchange {
     ct_value posted[CT_COLUMN_COUNT]; /* native form: the value that the thread posted last */
     bool column[CT_COLUMN_COUNT];
     uint32_t n_counters; /* of each warp */
+    uint32_t run_max;    /* shuffles of a run that are passed together */
     /* registers that every point uses, computed once at the kernel's start */
     ct_value thread; /* number of the thread in the block */
     ct_value lane;
@@ -58,6 +63,12 @@ struct ct_exchange {
     ct_value warp_base; /* of lane 0's word; each further column is column_bytes further */
     ct_value column_bytes;
     ct_value lanes_of_warp; /* mask of the lanes of the warp for which the block has threads */
+};
+
+/* Shuffles of one mask that follow one another in a block, or any one other instruction. */
+struct ct_shuffle_run {
+    struct ct_insn *insns[CT_RUN_MAX];
+    uint32_t n;
 };
 
 bool ct_is_warp_op(enum ct_op op); /* warp instructions of PTX */
@@ -79,6 +90,11 @@ const bool *ct_find_divergent_blocks(struct ct_fn *fn);
 bool ct_runs_in_lockstep(struct ct_fn *fn, const bool *divergent);
 /* Expands the points in the blocks marked `divergent`, and only those. entry: after ct_exchange_begin, not yet part of the graph. */
 void ct_predicate(struct ct_cursor *entry, struct ct_exchange *x, const bool *divergent);
+
+/* ---- shuffle_runs.c: runs of shuffles, of CT_RUN_MAX at most ---- */
+uint32_t ct_shuffle_run_max(const struct ct_fn *fn);     /* for which there is room in work-group memory; 1: no runs */
+void ct_gather_shuffles(struct ct_fn *fn, uint32_t max); /* moves instructions so that there are runs */
+void ct_shuffle_run_at(struct ct_insn *first, uint32_t max, struct ct_shuffle_run *out);
 
 /* ---- spin.c: inserts YIELD where a loop waits for another thread; returns whether there is such a loop ---- */
 enum ct_spins { CT_SPINS_ALL, CT_SPINS_FOR_LOCKS };
@@ -107,8 +123,10 @@ ct_value ct_exchange_of_lane(struct ct_cursor *at, const struct ct_exchange *x, 
 
 /* Posts the operands of a warp instruction, before the other lanes read them. */
 void ct_exchange_post(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn);
+void ct_exchange_post_run(struct ct_cursor *at, struct ct_exchange *x, const struct ct_shuffle_run *run);
 /* Computes the results of the instruction from what the lanes of `members` posted. The cursor may be in another basic block afterwards. */
 void ct_exchange_results(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn, ct_value members);
+void ct_exchange_results_of_run(struct ct_cursor *at, struct ct_exchange *x, const struct ct_shuffle_run *run, ct_value members);
 /* Removes what must not be seen again, after all threads have read it. */
 void ct_exchange_retract(struct ct_cursor *at, struct ct_exchange *x, const struct ct_insn *insn);
 /* The set of lanes that are at a point: set before a barrier, read after it, cleared after another one. */
