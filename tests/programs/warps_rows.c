@@ -164,6 +164,24 @@ static const char called_rounds_functions[] =
     "ld.param.b32 m,[mine]; ld.param.b32 o,[next]; st.shared.b32 [m],x; bar.warp.sync -1; ld.shared.b32 x,[o]; bar.warp.sync -1;"
     "st.param.b32 [got],x; ret; }\n";
 
+/* The active lanes of each round count themselves, one of them for all; lanes that take no part in a round are not in a later one meanwhile. */
+static void expect_counted_rounds(struct warps_block *b)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t i = 0; i < b->n + 5; i++)
+        for (uint32_t t = 0; t < b->threads; t++)
+            sum += (b->in[t] >> i & 1) * (i + 1);
+    for (uint32_t t = 0; t < b->threads; t++)
+        b->out[t] = sum;
+}
+static const char counted_rounds[] =
+    "mov.u32 r6,s; mad.lo.u32 r7,t,4,r6; st.shared.u32 [r7],0; bar.sync 0; add.u32 r8,n,5; mov.u32 r9,%lanemask_lt; mov.u32 r1,0;"
+    "LOOP: shr.u32 r2,v,r1; and.b32 r2,r2,1; setp.eq.u32 p,r2,0; @p bra NEXT; activemask.b32 r3; and.b32 r4,r9,r3; setp.ne.u32 q,r4,0;"
+    "@q bra NEXT; popc.b32 r5,r3; mad.lo.u32 r7,r1,4,r6; atom.shared.add.u32 r7,[r7],r5; NEXT: add.u32 r1,r1,1; setp.lt.u32 p,r1,r8;"
+    "@p bra LOOP; bar.sync 0; mov.u32 r1,0; SUM: mad.lo.u32 r7,r1,4,r6; ld.shared.u32 r2,[r7]; add.u32 r1,r1,1; mad.lo.u32 x,r2,r1,x;"
+    "setp.lt.u32 p,r1,r8; @p bra SUM;";
+
 /* Each lane remains in the loop for its own number of rounds; the lanes in the loop read the word of the lowest one. */
 static void expect_lane_rounds(struct warps_block *b)
 {
@@ -692,6 +710,7 @@ const struct warps_row warps_rows[] = {
     {"shuffles in a function", called, expect_one_warp, 0, called_functions, 0},
     {"words through memory in a function", called_rounds, expect_rounds, 0, called_rounds_functions, 0},
     {"lanes with rounds of their own", lane_rounds, expect_lane_rounds, 0, "", 0},
+    {"active lanes counted in each round", counted_rounds, expect_counted_rounds, 0, "", 0},
     {"lanes one round behind", behind, expect_behind, WARPS_APART, "", 0},
     {"lanes from two branches", from_branches, expect_from_branches, WARPS_APART, "", 0},
     {"ballots in two branches", ballots, expect_ballots, 0, "", 0},

@@ -35,6 +35,7 @@ struct resume {
     bool counts;                  /* there are barriers with a thread count */
     bool ends_early;              /* threads may end in several places */
     ct_value point, ready, clear; /* registers; clear: the thread's bit of the ballot is to be cleared */
+    ct_value rounds;              /* a register, which differs between lanes that reach an activemask in different rounds of loops */
     struct ct_block *head, *post, *after;
     bool waits_for_grid;
     ct_value spins;    /* the thread waits in a loop that spins */
@@ -94,9 +95,11 @@ static void post_insn(struct ct_cursor *at, struct resume *rs, const struct ct_i
         ct_exchange_atomic(at, PTX_ADD, ct_exchange_counter(at, rs->x, kind->counter), ct_const32(at, 1));
         post_kind(at, rs, ct_const32(at, 0));
     } else if (ct_is_warp_op(insn->op)) {
+        const ct_value mask = insn->op == CT_OP_ACTIVEMASK ? rs->rounds : ct_exchange_mask(at, insn);
+
         ct_exchange_post(at, rs->x, insn);
         if (rs->x->column[CT_COLUMN_MASK])
-            ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_MASK), ct_exchange_mask(at, insn));
+            ct_exchange_store(at, ct_exchange_own(at, rs->x, CT_COLUMN_MASK), mask);
         post_kind(at, rs, ct_const32(at, number));
     } else {
         post_kind(at, rs, ct_const32(at, 0)); /* a loop that spins, or CONVERGE: all threads that are there in the same iteration */
@@ -189,15 +192,17 @@ static void evaluate_barrier(struct ct_cursor *at, struct resume *rs, const stru
     }
 }
 
-/* activemask: the lanes that reached this very point in the same iteration. */
+/* activemask: the lanes that reached this very point in the same iteration, and that are in the same rounds of the loops around it. */
 static void evaluate_activemask(struct ct_cursor *at, struct resume *rs, const struct ct_insn *insn, uint32_t kind)
 {
     const ct_value here = ct_copy(at, ct_const32(at, 0));
     struct ct_lane_loop loop;
-    ct_value same, bit;
+    ct_value same, bit, rounds;
 
     ct_lane_loop_begin(at, rs->x->lanes_of_warp, &loop);
     same = ct_equals(at, ct_exchange_of_lane(at, rs->x, CT_COLUMN_KIND, loop.lane), kind);
+    rounds = ct_exchange_of_lane(at, rs->x, CT_COLUMN_MASK, loop.lane);
+    same = ct_and(at, same, ct_icmp(at, PTX_B32, PTX_EQ, rounds, rs->rounds));
     bit = ct_bits2(at, CT_OP_SHL, ct_const32(at, 1), loop.lane);
     ct_assign(at, here, ct_or(at, here, ct_select(at, same, bit, ct_const32(at, 0))));
     ct_lane_loop_end(at, &loop);
@@ -296,8 +301,7 @@ static void prepare_kinds(struct resume *rs)
 
         if (!ct_is_warp_op(insn->op) || (kind && kind->is_counted))
             continue;
-        x->column[CT_COLUMN_KIND] = true;
-        x->column[CT_COLUMN_MASK] |= kind != NULL;
+        x->column[CT_COLUMN_KIND] = x->column[CT_COLUMN_MASK] = true;
     }
     x->n_counters = ct_resume_points_number_counters(&rs->points);
 }
@@ -307,6 +311,59 @@ static void clear_passed(struct ct_cursor *at, const struct resume *rs)
     for (uint32_t i = 0; i < rs->points.kinds.n; i++)
         if (rs->points.kinds.v[i].is_counted)
             ct_assign(at, rs->points.kinds.v[i].passed, ct_const32(at, 0));
+}
+
+/* ---- rounds ----
+ * Lanes that skip an activemask may be in a later round of a loop already when others arrive there. A GPU's lanes have met at the end of the round before:
+ * RAFT, for example, adds the number of active lanes to a counter of the round. So each loop with an activemask counts its rounds, from 0 on where it
+ * is entered, and each activemask takes a number of those around it. Graphs with loops of several entries have no such counts. */
+
+enum { ROUNDS_FACTOR = 0x9e3779b1 };
+
+/* Sets the counter before the loop, and adds to it where a round ends. Either may happen where the loop is not entered or left, too: it does not matter. */
+static ct_value count_rounds_of(struct resume *rs, const struct ct_block *head)
+{
+    const ct_value counter = ct_value_create(rs->fn, CT_W_32);
+
+    for (uint32_t i = 0; i < head->preds.n; i++) {
+        struct ct_block *pred = head->preds.v[i];
+        struct ct_cursor at = {.fn = rs->fn, .block = pred, .before = pred->last, .where = pred->last->where};
+
+        ct_assign(&at, counter, ct_loop_contains(head, pred) ? ct_add_imm(&at, counter, 1) : ct_const32(&at, 0));
+    }
+    return counter;
+}
+
+static void number_rounds(struct resume *rs, struct ct_insn *activemask, const struct ct_block *head, ct_value *counters)
+{
+    struct ct_cursor at = {.fn = rs->fn, .block = activemask->block, .before = activemask, .where = activemask->where};
+    ct_value number = ct_const32(&at, 0);
+
+    for (; head; head = head->loop_parent) {
+        if (!counters[head->id].i)
+            counters[head->id] = count_rounds_of(rs, head);
+        number = ct_add(&at, ct_op2(&at, CT_OP_MUL, PTX_U32, number, ct_const32(&at, ROUNDS_FACTOR)), counters[head->id]);
+    }
+    ct_assign(&at, rs->rounds, number);
+}
+
+static void count_rounds(struct resume *rs)
+{
+    struct ct_fn *fn = rs->fn;
+    ct_value *counters; /* by the id of a loop's header */
+    bool has_loops;
+
+    rs->rounds = ct_value_create(fn, CT_W_32);
+    ct_fn_remove_unreachable(fn);
+    ct_fn_compute_dominators(fn);
+    has_loops = ct_fn_is_reducible(fn);
+    if (has_loops)
+        ct_fn_compute_loops(fn);
+    counters = CT_ARENA_ARRAY(rs->scratch, ct_value, fn->blocks.n);
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (insn->op == CT_OP_ACTIVEMASK)
+                number_rounds(rs, insn, has_loops ? fn->blocks.v[b]->loop_head : NULL, counters);
 }
 
 /* ---- cutting ---- */
@@ -538,6 +595,7 @@ bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
         ct_coalesce_registers(fn);
     ct_fn_compute_preds(fn);
     ct_fn_detach_entry(fn);
+    count_rounds(&rs);
     entry = fn->blocks.v[0];
     rs.head = ct_block_create(fn);
     rs.post = ct_block_create(fn);
