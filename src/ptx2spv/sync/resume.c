@@ -290,7 +290,8 @@ static void make_code_of_groups(struct resume *rs)
 
 /* ---- kinds ---- */
 
-/* The registers that hold what counters were, and the columns of what is not counted. */
+/* Decides what the points need of the exchange area: a counter for each kind whose lanes are counted, and for all others the columns that say where each lane
+ * waits. */
 static void prepare_kinds(struct resume *rs)
 {
     struct ct_exchange *x = rs->x;
@@ -316,7 +317,7 @@ static void clear_passed(struct ct_cursor *at, const struct resume *rs)
 /* ---- rounds ----
  * Lanes that skip an activemask may be in a later round of a loop already when others arrive there. A GPU's lanes have met at the end of the round before:
  * RAFT, for example, adds the number of active lanes to a counter of the round. So each loop with an activemask counts its rounds, from 0 on where it
- * is entered, and each activemask takes a number of those around it. Graphs with loops of several entries have no such counts. */
+ * is entered, and each activemask combines the counts of the loops around it to one number, which lanes compare. Graphs with loops of several entries have no such counts. */
 
 enum { ROUNDS_FACTOR = 0x9e3779b1 };
 
@@ -345,6 +346,15 @@ static void number_rounds(struct resume *rs, struct ct_insn *activemask, const s
         number = ct_add(&at, ct_op2(&at, CT_OP_MUL, PTX_U32, number, ct_const32(&at, ROUNDS_FACTOR)), counters[head->id]);
     }
     ct_assign(&at, rs->rounds, number);
+}
+
+static bool has_activemask(const struct ct_fn *fn)
+{
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
+        for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
+            if (insn->op == CT_OP_ACTIVEMASK)
+                return true;
+    return false;
 }
 
 static void count_rounds(struct resume *rs)
@@ -595,7 +605,8 @@ bool ct_resume(struct ct_fn *fn, struct ct_exchange *x)
         ct_coalesce_registers(fn);
     ct_fn_compute_preds(fn);
     ct_fn_detach_entry(fn);
-    count_rounds(&rs);
+    if (has_activemask(fn))
+        count_rounds(&rs);
     entry = fn->blocks.v[0];
     rs.head = ct_block_create(fn);
     rs.post = ct_block_create(fn);

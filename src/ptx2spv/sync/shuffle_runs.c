@@ -101,7 +101,7 @@ static struct ct_insn *copy_shuffle(struct gatherer *g, struct ct_insn *insn, ct
 
     copy->mode = insn->mode;
     copy->where = insn->where;
-    for (uint32_t i = 0; i < insn->n_operands; i++)
+    for (uint32_t i = 0; i < 3; i++) /* all but the mask */
         copy->operands[i] = ct_copy(&at, insn->operands[i]);
     copy->operands[3] = mask;
     for (uint32_t i = 0; i < insn->n_results; i++)
