@@ -270,6 +270,27 @@ static void write_calls(struct text *text, unsigned n)
     end_kernel(text);
 }
 
+/* Each function calls the one below it twice. */
+static void write_doubling_calls(struct text *text, unsigned n)
+{
+    static const char call[] =
+        "{\n.param .b32 a;\n.param .b32 b;\nst.param.b32 [a], %%r%u;\ncall.uni (b), f%u, (a);\nld.param.b32 %%r%u, [b];\n}\n";
+
+    for (unsigned i = 0; i < n; i++) {
+        add(text, ".func (.param .b32 out) f%u(.param .b32 in)\n{\n.reg .u32 %%r<4>;\nld.param.u32 %%r1, [in];\nmov.u32 %%r2, %u;\n", i, i);
+        for (unsigned k = 0; k < 20; k++)
+            add(text, "mad.lo.u32 %%r2, %%r2, %%r1, %u;\n", i + k);
+        if (i) {
+            add(text, call, 1u, i - 1, 1u);
+            add(text, call, 2u, i - 1, 2u);
+        }
+        add(text, "add.u32 %%r1, %%r1, %%r2;\nst.param.b32 [out], %%r1;\nret;\n}\n");
+    }
+    begin_kernel(text);
+    add(text, call, 1u, n - 1, 1u);
+    end_kernel(text);
+}
+
 static void begin_loop(struct text *text, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
@@ -463,6 +484,7 @@ static const struct shape {
     {"registers that live through a loop", write_live_registers, 5000, COLLECTIVE, 0},
     {"kernels in a module", write_kernels, 2500, COLLECTIVE, 0},
     {"call chain", write_calls, 4000, COLLECTIVE, 0},
+    {"calls that double", write_doubling_calls, 300, COLLECTIVE, 0},
     {"brx.idx in a loop", write_targets, 4000, COLLECTIVE, 0},
     {"brx.idx, a register each", write_states, 4000, COLLECTIVE, 0},
     {"fma.rn.f32", write_fused32, 4000, COLLECTIVE, 11 * 1024}, /* the common form of ptx2spv/exact/guard_rounding.c: 10 KiB */

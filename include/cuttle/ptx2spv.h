@@ -54,6 +54,7 @@ enum ptx2spv_shared_form {
 };
 
 #define PTX2SPV_STACK_BYTES 2048u /* the default of ptx2spv_options.stack_bytes */
+#define PTX2SPV_INLINE_MAX 20000u /* the default of ptx2spv_options.inline_max */
 
 struct ptx2spv_options {
     ptx2spv_diagnostic_fn on_diagnostic; /* may be NULL */
@@ -65,6 +66,9 @@ struct ptx2spv_options {
     enum ptx2spv_shared_form shared_form; /* for ptx2spv_kernel_compile */
     /* For ptx2spv_kernel_compile: what a thread has for activations of recursive functions, besides one of each; 0: PTX2SPV_STACK_BYTES. */
     uint32_t stack_bytes;
+    /* For ptx2spv_kernel_compile: PTX instructions that a kernel may have with all calls inlined. Of a kernel that would have more, functions
+     * that are called from several places have one instance each, if its threads execute no instruction together; 0: PTX2SPV_INLINE_MAX. */
+    uint32_t inline_max;
     bool any_grid;       /* for ptx2spv_kernel_compile: kernel_info.limits_grid, limits_objects and whole_warps will be 0 */
     bool probe_matrices; /* for ptx2spv_kernel_compile: the kernel does what struct ptx2spv_matrix_probe says, whatever its text is */
     bool check;          /* for ptx2spv_kernel_compile: check the kernel's accesses to memory, see struct ptx2spv_check */

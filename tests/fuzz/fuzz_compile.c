@@ -49,11 +49,12 @@ static const struct ptx2spv_target devices[] = {
      .vectorizes = 1,
      .vectors = PTX2SPV_VECTORS_LOADS_SPLIT},
 };
-enum { DEVICES = sizeof devices / sizeof *devices, SYNC_FORMS = PTX2SPV_SYNC_RESUMED + 1 };
+enum { DEVICES = sizeof devices / sizeof *devices, SYNC_FORMS = PTX2SPV_SYNC_RESUMED + 1, SHARED_FORMS = PTX2SPV_SHARED_IN_MEMORY + 1 };
 
 struct choice {
     struct ptx2spv_target target;
     enum ptx2spv_shared_form shared_form;
+    uint32_t inline_max;
 };
 
 static struct choice choose(const uint8_t *bytes, size_t size)
@@ -68,7 +69,8 @@ static struct choice choose(const uint8_t *bytes, size_t size)
     target.sync_form = sum / DEVICES % SYNC_FORMS;
     target.lockstep = sum / DEVICES / SYNC_FORMS % 4 == 0;
     target.workarounds = sum / DEVICES / SYNC_FORMS / 4 % 2 ? PTX2SPV_WORKAROUNDS : 0;
-    return (struct choice){target, (enum ptx2spv_shared_form)(sum / DEVICES / SYNC_FORMS / 8 % (PTX2SPV_SHARED_IN_MEMORY + 1))};
+    sum /= DEVICES * SYNC_FORMS * 8;
+    return (struct choice){target, (enum ptx2spv_shared_form)(sum % SHARED_FORMS), sum / SHARED_FORMS % 2};
 }
 
 /* ---- one input ---- */
@@ -81,7 +83,8 @@ static void on_diagnostic(void *user, const struct ptx2spv_diagnostic *diagnosti
 static void check_kernel(const struct ptx2spv_module *module, unsigned index, const struct choice *choice)
 {
     size_t seen = 0;
-    const struct ptx2spv_options options = {.on_diagnostic = on_diagnostic, .user = &seen, .shared_form = choice->shared_form};
+    const struct ptx2spv_options options = {
+        .on_diagnostic = on_diagnostic, .user = &seen, .shared_form = choice->shared_form, .inline_max = choice->inline_max};
     struct ptx2spv_kernel kernel;
     char why[512];
     const enum ptx2spv_status status = ptx2spv_kernel_compile(module, index, &choice->target, &options, &kernel);

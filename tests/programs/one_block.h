@@ -64,4 +64,18 @@ static inline void check_row(CUmodule module, const struct row *row, uint32_t n)
             fail_msg("%s, n = %u, thread %u: 0x%x instead of 0x%x", row->kernel, n, t, found[t], data.out[t]);
 }
 
+/* Kernels that call functions which are not inlined, in the order of the rows. */
+static inline void check_rows(const char *ptx_file, const struct row *rows, size_t n_rows)
+{
+    CUmodule module;
+
+    ok(cuModuleLoad(&module, ptx_file));
+    ok(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 8192)); /* NVIDIA's driver needs more than its default */
+    for (size_t i = 0; i < n_rows; i++)
+        for (uint32_t n = 0; n < 4; n++)
+            check_row(module, &rows[i], n);
+    ok(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024));
+    ok(cuModuleUnload(module));
+}
+
 #endif

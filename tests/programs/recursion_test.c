@@ -249,16 +249,8 @@ static const struct row rows[] = {
 
 static void kernels_give_the_results_of_c(void **state)
 {
-    CUmodule module;
-
     (void)state;
-    ok(cuModuleLoad(&module, ptx_file));
-    ok(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 8192)); /* NVIDIA's driver needs more than its default */
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        for (uint32_t n = 0; n < 4; n++)
-            check_row(module, &rows[i], n);
-    ok(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 1024));
-    ok(cuModuleUnload(module));
+    check_rows(ptx_file, rows, sizeof rows / sizeof *rows);
 }
 
 /* CU_LIMIT_STACK_SIZE: kernels that ran with the smaller stack as well as such that did not. */

@@ -711,21 +711,29 @@ static void test_target_without_float64(void **state)
     free(run.dump);
 }
 
-/* f0 calls f1 twice, f1 calls f2 twice, ..: too many instances to be inlined, which must be reported, and soon. */
-static void test_calls_that_double(void **state)
+/* f0 calls f1 twice, f1 calls f2 twice, ..: too many instances to be inlined. */
+static void compile_calls_that_double(const char *innermost, struct run *run)
 {
     const struct ptx2spv_target target = full_target();
     char text[8192] = HEAD;
-    struct run run;
-    size_t used;
+    size_t used = strlen(text);
 
-    (void)state;
-    used = strlen(text);
-    used += (size_t)snprintf(text + used, sizeof text - used, ".func f40()\n{\nret;\n}\n");
+    used += (size_t)snprintf(text + used, sizeof text - used, ".func f40()\n{\n%sret;\n}\n", innermost);
     for (int i = 39; i >= 0; i--)
         used += (size_t)snprintf(text + used, sizeof text - used, ".func f%d()\n{\ncall f%d;\ncall f%d;\nret;\n}\n", i, i + 1, i + 1);
     snprintf(text + used, sizeof text - used, ENTRY "call f0;\nret;\n}\n");
-    compile(text, NULL, &target, &run);
+    compile(text, NULL, &target, run);
+}
+
+/* Functions have one instance each, unless their threads synchronize, which must be reported, and soon. */
+static void test_calls_that_double(void **state)
+{
+    struct run run;
+
+    (void)state;
+    compile_calls_that_double("", &run);
+    assert_int_equal(run.status, PTX2SPV_OK);
+    compile_calls_that_double("bar.sync 0;\n", &run);
     assert_int_equal(run.status, PTX2SPV_UNSUPPORTED);
     assert_non_null(strstr(run.messages, "more than can be inlined"));
 }

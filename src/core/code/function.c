@@ -184,6 +184,7 @@ static CUresult translate(struct ct_function *function, const struct ptx2spv_tar
     options.shared_form = shared_form(function);
     options.any_grid = function->is_any_grid;
     options.stack_bytes = function->stack_bytes;
+    options.inline_max = (uint32_t)ct_config()->inline_max;
     options.check = ct_function_is_checked(function);
     options.check_races = options.check && ct_config()->check_races;
     options.check_blocks = options.check && ct_config()->check_blocks;

@@ -24,9 +24,18 @@ bool ct_kernel_cache_key(const struct ct_code *code, unsigned index, const struc
                          const struct ptx2spv_options *options, struct ct_disk_key *out)
 {
     const struct ct_bytes build = ct_build_id();
-    const uint32_t choices[] = {
-        index,          options->cooperative, options->clusters,      options->shared_form,  options->any_grid,      options->stack_bytes,
-        options->check, options->check_races, options->check_written, options->check_blocks, options->check_launches};
+    const uint32_t choices[] = {index,
+                                options->cooperative,
+                                options->clusters,
+                                options->shared_form,
+                                options->any_grid,
+                                options->stack_bytes,
+                                options->inline_max,
+                                options->check,
+                                options->check_races,
+                                options->check_written,
+                                options->check_blocks,
+                                options->check_launches};
     const struct ct_bytes parts[] = {build, {&code->hash, sizeof code->hash}, {choices, sizeof choices}, {target, sizeof *target}};
 
     if (!build.size || !ct_disk_cache_takes_code() || target->pointer_rule == PTX2SPV_POINTER_WINDOWS || options->dump)

@@ -120,7 +120,7 @@ struct ct_insn {
     uint64_t imm;            /* CONST; SAMPLE, IMAGESIZE: enum ptx2spv_image_shape; MATRIX...: number of the matrix */
     int64_t offset;          /* LOAD, STORE, ATOM */
     uint32_t local;          /* LOCALADDR; LOAD and STORE without an address operand: index in fn->locals + 1; 0 none */
-    uint32_t saved;          /* LOAD, STORE of a register by recursion.c: its number; a load gives what a store of that number stored */
+    uint32_t saved;          /* LOAD, STORE of a register by activations.c: its number; a load gives what a store of that number stored */
     struct ptx_variable *variable; /* SHAREDADDR */
     struct ptx_function *callee;   /* CALL; for an indirect call a prototype, or any function with the same parameters */
     uint32_t *call_locals;         /* CALL: local objects (index + 1) for the callee's n_params inputs, then for its n_results results */
@@ -218,7 +218,7 @@ struct ct_local {
     uint32_t offset;  /* in the frame, from layout on */
     uint32_t same_as; /* index + 1 of the object whose storage this one shares (a formal parameter and its argument, after inline); 0:
                            it has its own */
-    uint32_t owner;   /* index + 1 in fn->recursive: each activation of that function has an object of its own; 0: there is one */
+    uint32_t owner;   /* index + 1 in fn->called: each activation of that function has an object of its own; 0: there is one */
     bool promoted;    /* held in registers: needs no storage */
 };
 
@@ -228,15 +228,17 @@ struct ct_shared_object {
     uint32_t offset; /* from layout on */
 };
 
-/* A function of a cycle of calls, and a call of one: see recursion.c. */
-struct ct_recursive_function {
+/* A function that has one instance for several calls, and a call of one: see activations.c. */
+struct ct_called_function {
     struct ct_block *entry, *leave; /* where all its calls lead; where all its returns lead: a switch to the ends of the calls */
     uint32_t cycle;                 /* the same for functions of a cycle that was entered in the same place */
+    bool is_recursive;              /* it is in a cycle; false: it is out of line so that the kernel is smaller */
     ct_value caller;                /* 32 bits: the number of the call among the successors of `leave` */
 };
-struct ct_recursive_call {
-    uint32_t callee;              /* index in fn->recursive */
-    bool is_inner;                /* of a function of the same cycle, whose registers have to be as they were when it goes on */
+struct ct_call {
+    uint32_t callee;              /* index in fn->called */
+    uint32_t caller;              /* index + 1 of the function that calls; 0: the kernel */
+    bool saves;                   /* the caller's registers are stored: the call is within a cycle, or of a function that is out of line */
     struct ct_block *begin, *end; /* copies the arguments and jumps to the callee's entry; copies the results and goes on */
 };
 
@@ -266,8 +268,8 @@ struct ct_fn {
     CT_VEC(struct ct_local) locals;
     CT_VEC(struct ct_shared_object) shared;
     CT_VEC(struct ct_refusal) refusals;
-    CT_VEC(struct ct_recursive_function) recursive;
-    CT_VEC(struct ct_recursive_call) recursive_calls;
+    CT_VEC(struct ct_called_function) called;
+    CT_VEC(struct ct_call) calls;
     CT_VEC(struct ct_subroutine) subroutines; /* those that SUBROUTINE instructions call */
     struct ct_fn *kernel;                     /* of a subroutine: the kernel that has it; NULL in a kernel */
     bool expands_software64;                  /* a subroutine of software64, in which no other one is called for an operation on f64 */
@@ -278,8 +280,8 @@ struct ct_fn {
     uint32_t local_program_bytes; /* of its beginning: what the program has there */
     uint32_t local_written;       /* set by local_shadow.c: where the frame has bytes for those that are written; 0: it has none */
     uint32_t local_align;
-    uint32_t n_saved;     /* set by recursion.c: numbers of registers that it stores */
-    uint32_t stack_bytes; /* set by recursion.c: what activations of recursive functions have of the frame; 0: there are none */
+    uint32_t n_saved;     /* set by activations.c: numbers of registers that it stores */
+    uint32_t stack_bytes; /* set by activations.c: what activations of recursive functions have of the frame; 0: there are none */
     uint32_t exchange_words, exchange_thread_words; /* the exchange area: its fixed part, and its part for each thread of the block; 0
                                                        none */
     uint32_t matrix_words;                          /* of a lane in a buffer of the matrix area (matrix_area.c) */
@@ -403,6 +405,11 @@ void ct_fn_compute_defs(struct ct_fn *fn); /* SSA: sets the definition of every 
  * of block ids, and the caller must append the operands for them to the phis of their target. */
 void ct_fn_compute_preds(struct ct_fn *fn);
 void ct_fn_remove_unreachable(struct ct_fn *fn); /* renumbers the blocks; afterwards preds and rpo are up to date */
+/* Whether the last ct_fn_remove_unreachable has kept the block. */
+static inline bool ct_block_is_reached(const struct ct_block *block)
+{
+    return block->id != UINT32_MAX;
+}
 /* Gives the function an entry block without predecessors, for code that must not run again in each iteration of a loop. Needs preds.
  * Register form only. */
 void ct_fn_detach_entry(struct ct_fn *fn);

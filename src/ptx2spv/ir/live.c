@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Live-in registers of a block, for IR in register form. For each register with an upward-exposed use (read in some block before that block
- * writes it), its live range is followed from these uses back to its definitions. No sets of registers are kept, so the memory is in
- * proportion to the kernel. */
+/* Live-in registers of blocks, for IR in register form. For each register with an upward-exposed use (read in some block before that block
+ * writes it), its live range is followed once, from these uses back to its definitions. No sets of registers are kept but those that are asked
+ * for, so the memory is in proportion to the kernel. */
 #include "live.h"
 
 struct block_list {
@@ -9,12 +9,16 @@ struct block_list {
     struct ct_block *block;
 };
 
+struct live_values {
+    CT_VEC(ct_value) list;
+};
+
 struct ct_liveness {
     struct ct_arena *scratch;
     struct block_list **defs, **exposed; /* indexed by value: blocks that write it; blocks that read it before they write it */
     CT_VEC(ct_value) values;             /* those with an upward-exposed use */
-    uint32_t *writes, *live; /* indexed by block id: the last walk in which the block writes the register, in which it is live-in */
-    uint32_t walk;           /* the number of the current one */
+    uint32_t *writes, *live;    /* indexed by block id: the last register that the block writes, that is live-in, of those walked so far */
+    struct live_values **asked; /* indexed by block id: the registers that are live-in; NULL: nobody has asked */
     struct ct_block **work;
 };
 
@@ -48,33 +52,35 @@ static void list_accesses(struct ct_liveness *s, struct ct_block *block)
     }
 }
 
-static bool is_live_in(struct ct_liveness *s, ct_value value, const struct ct_block *block)
+/* The register is live-in of the block, which is to be visited. */
+static void reach(struct ct_liveness *s, ct_value value, struct ct_block *block, uint32_t *n_work)
 {
-    const uint32_t walk = ++s->walk;
+    if (s->live[block->id] == value.i)
+        return;
+    s->live[block->id] = value.i;
+    s->work[(*n_work)++] = block;
+    if (s->asked[block->id])
+        *CT_PUSH(s->scratch, &s->asked[block->id]->list) = value;
+}
+
+static void find_range(struct ct_liveness *s, ct_value value)
+{
     uint32_t n = 0;
 
     for (const struct block_list *item = s->defs[value.i]; item; item = item->next)
-        s->writes[item->block->id] = walk;
-    for (const struct block_list *item = s->exposed[value.i]; item; item = item->next) {
-        s->live[item->block->id] = walk;
-        s->work[n++] = item->block;
-    }
-    while (n && s->live[block->id] != walk) {
+        s->writes[item->block->id] = value.i;
+    for (const struct block_list *item = s->exposed[value.i]; item; item = item->next)
+        reach(s, value, item->block, &n);
+    while (n) {
         const struct ct_block *at = s->work[--n];
 
-        for (uint32_t p = 0; p < at->preds.n; p++) {
-            struct ct_block *pred = at->preds.v[p];
-
-            if (s->writes[pred->id] == walk || s->live[pred->id] == walk)
-                continue;
-            s->live[pred->id] = walk;
-            s->work[n++] = pred;
-        }
+        for (uint32_t p = 0; p < at->preds.n; p++)
+            if (s->writes[at->preds.v[p]->id] != value.i)
+                reach(s, value, at->preds.v[p], &n);
     }
-    return s->live[block->id] == walk;
 }
 
-struct ct_liveness *ct_liveness_create(struct ct_fn *fn)
+struct ct_liveness *ct_liveness_create(struct ct_fn *fn, const struct ct_block *const *blocks, uint32_t n)
 {
     struct ct_arena *scratch = &fn->compilation->scratch;
     struct ct_liveness *s = CT_ARENA_NEW(scratch, struct ct_liveness);
@@ -86,18 +92,18 @@ struct ct_liveness *ct_liveness_create(struct ct_fn *fn)
     s->writes = CT_ARENA_ARRAY(scratch, uint32_t, fn->blocks.n);
     s->live = CT_ARENA_ARRAY(scratch, uint32_t, fn->blocks.n);
     s->work = CT_ARENA_ARRAY(scratch, struct ct_block *, fn->blocks.n);
+    s->asked = CT_ARENA_ARRAY(scratch, struct live_values *, fn->blocks.n);
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         list_accesses(s, fn->blocks.v[b]);
+    for (uint32_t i = 0; i < n; i++)
+        s->asked[blocks[i]->id] = CT_ARENA_NEW(scratch, struct live_values);
+    for (uint32_t i = 0; i < s->values.n; i++)
+        find_range(s, s->values.v[i]);
     return s;
 }
 
 ct_value *ct_live_in(struct ct_liveness *s, const struct ct_block *block, uint32_t *out_count)
 {
-    ct_value *live = CT_ARENA_ARRAY(s->scratch, ct_value, s->values.n + 1);
-
-    *out_count = 0;
-    for (uint32_t i = 0; i < s->values.n; i++)
-        if (is_live_in(s, s->values.v[i], block))
-            live[(*out_count)++] = s->values.v[i];
-    return live;
+    *out_count = s->asked[block->id]->list.n;
+    return s->asked[block->id]->list.v;
 }

@@ -10,7 +10,7 @@
  *     MIXED      anything else, including one half of an address
  * by an optimistic data-flow analysis that starts at UNKNOWN. Kernel parameters are untagged: a tag has no meaning in another kernel. A
  * value that is loaded from memory is untagged unless the kernel stores some value that may carry a tag; in that case loads are MIXED
- * and the analysis is run once more. A register that recursion.c stores and loads again is as it was. A kernel that creates no tag at all has only
+ * and the analysis is run once more. A register that activations.c stores and loads again is as it was. A kernel that creates no tag at all has only
  * global addresses. */
 #include "ptx2spv/ir/ir.h"
 
@@ -25,7 +25,7 @@ struct flow {
     struct ct_block **order;
     uint32_t n_blocks;
     uint8_t *classes; /* enum tag_class, indexed by value */
-    uint8_t *saved;   /* the same, of registers that recursion.c stores, by their numbers */
+    uint8_t *saved;   /* the same, of registers that activations.c stores, by their numbers */
     bool tags_in_memory;
 };
 

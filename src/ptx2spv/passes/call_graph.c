@@ -2,6 +2,11 @@
 /* The graph of calls. Its nodes are functions, and sets of functions: all calls by address with the same parameters lead to one set, and the
  * set to each of its functions, so that n calls with m candidates need n + m edges. There are those that the kernel reaches.
  *
+ * Compilers' run time and memory grow faster than code does, and calls of calls multiply it: Cycles, the renderer of Blender, has a kernel of
+ * 137,000 PTX instructions, which would be 345,000 if all calls were inlined. Of such kernels the larger functions with several calls have one
+ * instance each (inline.c). The price is that threads that take different ways meet less often, so the kernel must have no instruction that
+ * threads execute together.
+ *
  * Nodes are found in a hash table with open addressing, keyed by the function's address; it is never enumerated, so its order does not
  * matter. Sets are few: programs have few signatures. */
 #include "call_graph.h"
@@ -15,8 +20,12 @@ struct node {
     struct ct_candidates set;
     const struct ptx_function *signature; /* of a set, as the next one */
     const struct ptx_targets *targets;
-    CT_VEC(const struct node *) callees;
+    CT_VEC(struct node *) callees;
     struct ct_cycle cycle;
+    uint32_t n_calls;      /* of the function, in all functions that the kernel reaches */
+    uint64_t instructions; /* of an instance, with what is inlined into it, as is the next one */
+    bool may_wait;         /* there is an instruction that is in loops that wait for other threads */
+    bool is_out_of_line;
 };
 
 struct ct_call_graph {
@@ -160,6 +169,95 @@ static void find_cycles(struct ct_call_graph *graph)
     }
 }
 
+/* ---- functions that are not inlined ---- */
+
+enum { OUT_OF_LINE_MIN = 100 };                       /* instructions, about what a call costs that stores and loads registers */
+static const uint64_t most_instructions = UINT32_MAX; /* so that sums cannot overflow */
+
+/* Instructions that several threads execute together: build_warp.c, build_control.c, build_matrix.c, and cp.async, as that may wait. */
+static bool is_of_several_threads(enum ptx_opcode opcode)
+{
+    static const bool of_several[PTX_OPCODE_COUNT] = {
+        [PTX_OP_BAR] = true,        [PTX_OP_BARRIER] = true, [PTX_OP_SHFL] = true,  [PTX_OP_VOTE] = true,     [PTX_OP_MATCH] = true,
+        [PTX_OP_ACTIVEMASK] = true, [PTX_OP_REDUX] = true,   [PTX_OP_ELECT] = true, [PTX_OP_LDMATRIX] = true, [PTX_OP_STMATRIX] = true,
+        [PTX_OP_MOVMATRIX] = true,  [PTX_OP_MMA] = true,     [PTX_OP_WMMA] = true,  [PTX_OP_MBARRIER] = true, [PTX_OP_CP] = true,
+    };
+
+    return of_several[opcode];
+}
+
+static bool has_instruction_of_several_threads(const struct ct_call_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->nodes.n; i++)
+        for (uint32_t k = 0; graph->nodes.v[i]->function && k < graph->nodes.v[i]->function->n_body; k++)
+            if (is_of_several_threads(graph->nodes.v[i]->function->body[k].opcode))
+                return true;
+    return false;
+}
+
+/* Reads by which threads wait for others: spin.c finds loops with them, but not such loops as call functions that are out of line for it. */
+static bool has_waiting_read(const struct ptx_function *function)
+{
+    for (uint32_t i = 0; function && i < function->n_body; i++) {
+        const struct ptx_instruction *insn = &function->body[i];
+        const struct ptx_modifiers *mods = &insn->mods;
+
+        if (insn->opcode == PTX_OP_LD && mods->semantics != PTX_SEM_NONE && mods->semantics != PTX_WEAK)
+            return true;
+        if (insn->opcode == PTX_OP_ATOM && (mods->operation == PTX_EXCH || mods->operation == PTX_CAS))
+            return true;
+    }
+    return false;
+}
+
+/* What an instance has of its own and of the callees that are inlined. Of a set: each call has a direct call of each function (inline.c). */
+static void add_inlined(const struct node *node, uint64_t *instructions, bool *may_wait)
+{
+    *instructions = node->function ? node->function->n_body : 0;
+    *may_wait = node->may_wait;
+    for (uint32_t i = 0; i < node->callees.n; i++) {
+        const struct node *callee = node->callees.v[i];
+
+        if (callee->is_out_of_line || (callee->cycle.number && callee->cycle.number == node->cycle.number))
+            continue;
+        *instructions += callee->instructions;
+        *may_wait |= callee->may_wait;
+    }
+    *instructions = *instructions < most_instructions ? *instructions : most_instructions;
+}
+
+/* least: functions with so many instructions that are called more than once become out of line; 0: none does.
+ * Callees mostly come behind their callers. Without calls in cycles, the loop ends after as many rounds as calls are nested, at the most. */
+static void choose_by_size(struct ct_call_graph *graph, uint32_t least)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t i = graph->nodes.n; i-- > 0;) {
+            struct node *node = graph->nodes.v[i], before = *node;
+
+            add_inlined(node, &node->instructions, &node->may_wait);
+            node->is_out_of_line =
+                least && node->function && !node->cycle.number && node->n_calls > 1 && !node->may_wait && node->instructions >= least;
+            changed |= node->instructions != before.instructions || node->may_wait != before.may_wait ||
+                       node->is_out_of_line != before.is_out_of_line;
+        }
+    }
+}
+
+static void choose_out_of_line(struct ct_call_graph *graph)
+{
+    const uint32_t wanted = graph->fn->compilation->options.inline_max, most = wanted ? wanted : PTX2SPV_INLINE_MAX;
+
+    for (uint32_t i = 0; i < graph->nodes.n; i++) {
+        graph->nodes.v[i]->may_wait = has_waiting_read(graph->nodes.v[i]->function);
+        for (uint32_t c = 0; c < graph->nodes.v[i]->callees.n; c++)
+            graph->nodes.v[i]->callees.v[c]->n_calls++;
+    }
+    choose_by_size(graph, 0);
+    if (graph->nodes.v[0]->instructions > most && !has_instruction_of_several_threads(graph))
+        choose_by_size(graph, most < OUT_OF_LINE_MIN ? most : OUT_OF_LINE_MIN);
+}
+
 struct ct_call_graph *ct_call_graph_create(struct ct_fn *fn)
 {
     struct ct_arena *scratch = &fn->compilation->scratch;
@@ -172,6 +270,7 @@ struct ct_call_graph *ct_call_graph_create(struct ct_fn *fn)
     graph->table = CT_ARENA_ARRAY(scratch, struct node *, (size_t)graph->mask + 1);
     add_callees(graph);
     find_cycles(graph);
+    choose_out_of_line(graph);
     return graph;
 }
 
@@ -184,4 +283,9 @@ const struct ct_candidates *ct_call_graph_candidates(struct ct_call_graph *graph
 struct ct_cycle ct_call_graph_cycle(struct ct_call_graph *graph, const struct ptx_function *function)
 {
     return function_node(graph, function)->cycle;
+}
+
+bool ct_call_graph_is_out_of_line(struct ct_call_graph *graph, const struct ptx_function *function)
+{
+    return function_node(graph, function)->is_out_of_line;
 }

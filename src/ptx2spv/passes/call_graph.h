@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which functions a kernel may call, and which of those may come to call themselves again. */
+/* Which functions a kernel may call, which of those may come to call themselves again, and which are not to be inlined. */
 #ifndef PTX2SPV_CALL_GRAPH_H
 #define PTX2SPV_CALL_GRAPH_H
 
@@ -28,5 +28,7 @@ struct ct_cycle {
     bool by_address; /* some of these calls are by address, so perhaps there is never such a call */
 };
 struct ct_cycle ct_call_graph_cycle(struct ct_call_graph *graph, const struct ptx_function *function);
+/* Whether all calls of the function are to share one instance of it, as the kernel would be too large otherwise. */
+bool ct_call_graph_is_out_of_line(struct ct_call_graph *graph, const struct ptx_function *function);
 
 #endif

@@ -14,10 +14,13 @@
  *
  * Functions that may call each other in a cycle (call_graph.h) have one instance each, for all calls among them; a call of one of them from
  * elsewhere begins a new group of such instances. All calls of an instance jump to its entry, and all its returns to a switch on the number
- * of the call. What belongs to an activation is left to recursion.c. Parameters and results are copied:
+ * of the call. What belongs to an activation is left to activations.c. Parameters and results are copied:
  *
  *     B: x; call f(a); y; br C        B: x; a' = a; number = k; br f0        f0: the one instance of f, whose RETs are br f1
  *                                     B': b = b'; y; br C                    f1: switch number, .., B' (the k-th), ..
+ *
+ * If the kernel would be too large with all calls inlined (call_graph.h), functions that are called from several places have one instance
+ * each, too, for all their calls in the kernel.
  *
  * If calls of the cycle are by address there is perhaps never a nested call, as with methods that call virtual methods of other objects. So a
  * call from elsewhere is inlined like any other, and only what that calls begins a group: what is not nested needs no stack. */
@@ -31,11 +34,12 @@
 
 #define MAX_INSTANCES 65536u /* without a limit, calls that double at each level would grow exponentially */
 #define MAX_VALUES (1u << 24)
-#define MAX_CALLS 4096u /* of one function, in a cycle */
+#define MAX_CALLS 4096u /* of one function that has one instance */
+#define NO_CYCLE UINT32_MAX
 
-/* The functions of one cycle, as they were called from one place outside of it. */
+/* The functions of one cycle, as they were called from one place outside of it, or all functions that are out of line. */
 struct group {
-    uint32_t cycle;  /* its number in the graph of calls */
+    uint32_t cycle;  /* its number in the graph of calls, or NO_CYCLE */
     uint32_t number; /* of the group */
     CT_VEC(struct member *) members;
 };
@@ -43,7 +47,7 @@ struct group {
 struct member {
     const void *what;               /* a struct ptx_function, or a struct ct_candidates: calls of these by address */
     ct_value address;               /* of the function to call, for candidates */
-    uint32_t number;                /* index in fn->recursive */
+    uint32_t number;                /* index in fn->called */
     uint32_t *locals;               /* objects (index + 1) of its parameters, then of its results */
     CT_VEC(struct ct_block *) ends; /* of its calls, by their number */
 };
@@ -66,6 +70,7 @@ struct inliner {
     struct ct_arena *scratch;
     struct ct_call_graph *graph;
     uint32_t n_instances, n_groups;
+    struct group *out_of_line; /* of the functions that are not recursive, and have one instance; NULL: there are none yet */
     bool warned_of_size;
     CT_VEC(struct pending_call) pending;
     CT_VEC(struct member *) members; /* by their number */
@@ -224,9 +229,9 @@ static struct member *create_member(struct inliner *in, struct group *group, con
     struct ct_block *entry = ct_block_create(fn), *leave = ct_block_create(fn);
 
     member->what = what;
-    member->number = fn->recursive.n;
-    *CT_PUSH(&fn->compilation->arena, &fn->recursive) =
-        (struct ct_recursive_function){entry, leave, group->number, ct_value_create(fn, CT_W_32)};
+    member->number = fn->called.n;
+    *CT_PUSH(&fn->compilation->arena, &fn->called) =
+        (struct ct_called_function){entry, leave, group->number, group != in->out_of_line, ct_value_create(fn, CT_W_32)};
     *CT_PUSH(in->scratch, &in->members) = member;
     *CT_PUSH(in->scratch, &group->members) = member;
     return member;
@@ -235,7 +240,7 @@ static struct member *create_member(struct inliner *in, struct group *group, con
 static struct member *build_member(struct inliner *in, struct group *group, const struct ct_insn *call)
 {
     struct member *member = create_member(in, group, call->callee);
-    const struct ct_recursive_function function = in->fn->recursive.v[member->number];
+    const struct ct_called_function function = in->fn->called.v[member->number];
     struct ct_body body;
 
     if (!build_instance(in, call, (struct instance){.group = group, .member = member}, function.leave, &body))
@@ -254,7 +259,7 @@ static struct member *build_dispatch(struct inliner *in, struct group *group, co
     struct ct_arena *arena = &fn->compilation->arena;
     const uint32_t n = call->callee->n_params + call->callee->n_results;
     struct member *member = create_member(in, group, candidates);
-    const struct ct_recursive_function function = fn->recursive.v[member->number];
+    const struct ct_called_function function = fn->called.v[member->number];
     struct instance *instance = CT_ARENA_NEW(in->scratch, struct instance);
     struct ct_insn *inner = ct_insn_create(fn, CT_OP_CALL, PTX_NONE, 0, 1);
     struct ct_block *body = ct_block_create(fn);
@@ -282,17 +287,19 @@ static struct member *build_dispatch(struct inliner *in, struct group *group, co
 }
 
 /* The blocks at both ends of a call, with the copies of parameters and results, which are made when all accesses to them are known. */
-static bool connect_call(struct inliner *in, struct ct_insn *call, struct member *callee, bool is_inner)
+static bool connect_call(struct inliner *in, const struct pending_call *pending, struct member *callee, bool saves)
 {
     struct ct_fn *fn = in->fn;
+    struct ct_insn *call = pending->call;
+    const struct member *caller = pending->caller->member;
     const struct ptx_function *signature = call->callee;
-    const struct ct_recursive_function *function = &fn->recursive.v[callee->number];
+    const struct ct_called_function *function = &fn->called.v[callee->number];
     struct ct_block *block = call->block, *rest = ct_block_split(fn, block, call), *begin = ct_block_create(fn), *end = ct_block_create(fn);
     struct ct_cursor at = {.fn = fn, .block = begin, .where = call->where};
 
     if (callee->ends.n == MAX_CALLS)
-        return ct_error(fn->compilation, call->where, PTX2SPV_UNSUPPORTED,
-                        "more than %u calls of the recursive function %s are not supported", MAX_CALLS, signature->name);
+        return ct_error(fn->compilation, call->where, PTX2SPV_UNSUPPORTED, "more than %u calls of the function %s are not supported",
+                        MAX_CALLS, signature->name);
     ct_insn_remove(call);
     jump(fn, block, begin, call->where);
     if (callee->address.i)
@@ -301,7 +308,7 @@ static bool connect_call(struct inliner *in, struct ct_insn *call, struct member
     jump(fn, begin, function->entry, call->where);
     jump(fn, end, rest, call->where);
     *CT_PUSH(in->scratch, &callee->ends) = end;
-    *CT_PUSH(&fn->compilation->arena, &fn->recursive_calls) = (struct ct_recursive_call){callee->number, is_inner, begin, end};
+    *CT_PUSH(&fn->compilation->arena, &fn->calls) = (struct ct_call){callee->number, caller ? caller->number + 1 : 0, saves, begin, end};
     for (uint32_t i = 0; i < signature->n_params + signature->n_results; i++) {
         const bool is_result = i >= signature->n_params;
         const uint32_t ours = call->call_locals[i], theirs = callee->locals ? callee->locals[i] : 0;
@@ -321,7 +328,7 @@ static bool call_by_address_in_cycle(struct inliner *in, const struct pending_ca
 
     if (!callee)
         callee = build_dispatch(in, group, pending->call, candidates);
-    return connect_call(in, pending->call, callee, true);
+    return connect_call(in, pending, callee, true);
 }
 
 /* A switch that cannot be emitted is refused before memory is spent on the bodies of its functions. */
@@ -342,27 +349,45 @@ static bool dispatch_call(struct inliner *in, const struct pending_call *pending
     return true;
 }
 
+static struct group *create_group(struct inliner *in, uint32_t cycle)
+{
+    struct group *group = CT_ARENA_NEW(in->scratch, struct group);
+
+    group->cycle = cycle;
+    group->number = in->n_groups++;
+    return group;
+}
+
 static bool call_in_cycle(struct inliner *in, const struct pending_call *pending, uint32_t cycle)
 {
     struct group *group = pending->caller->group;
     const bool is_inner = group && group->cycle == cycle;
     struct member *callee;
 
-    if (!is_inner) {
-        group = CT_ARENA_NEW(in->scratch, struct group);
-        group->cycle = cycle;
-        group->number = in->n_groups++;
-    }
+    if (!is_inner)
+        group = create_group(in, cycle);
     callee = find_member(group, pending->call->callee);
     if (!callee && !(callee = build_member(in, group, pending->call)))
         return false;
-    return connect_call(in, pending->call, callee, is_inner);
+    return connect_call(in, pending, callee, is_inner);
+}
+
+static bool call_out_of_line(struct inliner *in, const struct pending_call *pending)
+{
+    struct member *callee;
+
+    if (!in->out_of_line)
+        in->out_of_line = create_group(in, NO_CYCLE);
+    callee = find_member(in->out_of_line, pending->call->callee);
+    if (!callee && !(callee = build_member(in, in->out_of_line, pending->call)))
+        return false;
+    return connect_call(in, pending, callee, true);
 }
 
 static void return_to_callers(struct inliner *in)
 {
     for (uint32_t i = 0; i < in->members.n; i++) {
-        const struct ct_recursive_function *function = &in->fn->recursive.v[i];
+        const struct ct_called_function *function = &in->fn->called.v[i];
         struct ct_cursor at = {.fn = in->fn, .block = function->leave, .where = in->fn->source->where};
 
         ct_emit_insn(&at, CT_OP_SWITCH, PTX_U32, 0, 1)->operands[0] = function->caller;
@@ -410,6 +435,8 @@ static bool inline_call(struct inliner *in, const struct pending_call *pending)
 
     if (call->n_operands)
         return dispatch_call(in, pending);
+    if (ct_call_graph_is_out_of_line(in->graph, call->callee))
+        return call_out_of_line(in, pending);
     cycle = ct_call_graph_cycle(in->graph, call->callee);
     if (cycle.number && (!cycle.by_address || is_in_cycle(pending->caller, cycle.number)))
         return call_in_cycle(in, pending, cycle.number);

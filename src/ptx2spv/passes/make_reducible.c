@@ -7,7 +7,12 @@
  *   node splitting: one entry h stays the header; the blocks that the other entries reach within the component before h are copied for
  *                   the edges from outside. This is done only while few instructions are copied and none of them is a synchronization
  *                   point, which must exist only once.
- *   dispatch:       every jump to an entry sets a selector and goes to a new block, the header, which switches on the selector. */
+ *   dispatch:       every jump to an entry sets a selector and goes to a new block, the header, which switches on the selector.
+ * All registers that one of the entries reads would be live wherever a jump to any entry is, and each would have a phi in the header with an
+ * operand for each jump. So if entries are many, what they read is passed in registers that they have in common. */
+#include "passed_registers.h"
+
+#include "ptx2spv/ir/live.h"
 #include "ptx2spv/sync/sync.h"
 
 #include <string.h>
@@ -16,6 +21,7 @@
 #define MAX_COPIED_INSNS_IN_ALL 4096u
 #define MAX_ENTRIES_TRIED 8u /* as the header, when splitting */
 #define TOO_MANY UINT32_MAX
+#define MANY_ENTRIES 8u /* registers are passed from there on */
 
 struct block_state {           /* indexed by block id */
     uint32_t region;           /* number of the pending region that contains the block */
@@ -31,12 +37,28 @@ struct blocks {
     CT_VEC(struct ct_block *) list;
 };
 
+struct entry {
+    struct ct_block *jumps[2]; /* set the selector: for jumps from outside and from inside; NULL: there are none */
+    struct ct_block *landing;  /* between the header and the entry */
+    ct_value *passed;          /* registers that the entry reads */
+    uint32_t n_passed;
+};
+
+/* A dispatch whose entries have registers in common. */
+struct wide_dispatch {
+    struct ct_block *header;
+    struct blocks component;
+    struct entry *entries;
+    uint32_t n_entries;
+};
+
 struct reducer {
     struct ct_fn *fn;
     struct ct_arena *scratch;
     CT_VEC(struct block_state) states;
     CT_VEC(struct blocks) waiting; /* regions that are still to be processed */
     uint32_t n_regions, n_components, stamp, n_copied;
+    CT_VEC(struct wide_dispatch) wide;
     CT_VEC(struct ct_block *) path, stack; /* Tarjan's algorithm: the path of the depth-first search; the blocks of open components */
 };
 
@@ -240,6 +262,18 @@ static bool try_to_split(struct reducer *rd, const struct blocks *component, con
 
 /* ---- dispatch ---- */
 
+static struct ct_block *create_landing(struct reducer *rd, struct ct_block *dispatch, struct ct_block *entry)
+{
+    struct ct_block *landing = ct_block_create(rd->fn);
+
+    (void)state_of(rd, landing);
+    ct_insn_append(landing, ct_insn_create(rd->fn, CT_OP_BR, PTX_NONE, 0, 0));
+    ct_block_set_succs(rd->fn, landing, 1, &entry);
+    *CT_PUSH(&rd->fn->compilation->arena, &landing->preds) = dispatch;
+    *CT_PUSH(&rd->fn->compilation->arena, &entry->preds) = landing;
+    return landing;
+}
+
 /* A block that sets the selector and jumps to the dispatch block. */
 static struct ct_block *create_stub(struct reducer *rd, struct ct_block *dispatch, ct_value selector, uint64_t number)
 {
@@ -262,21 +296,116 @@ static void dispatch(struct reducer *rd, const struct blocks *component, const s
     struct ct_block *header = ct_block_create(fn);
     const ct_value selector = ct_value_create(fn, CT_W_32);
     struct ct_insn *branch = ct_insn_create(fn, CT_OP_SWITCH, PTX_U32, 0, 1);
+    const uint32_t n = entries->list.n;
+
+    struct entry *all = CT_ARENA_ARRAY(rd->scratch, struct entry, n);
+    struct ct_block **landings = CT_ARENA_ARRAY(rd->scratch, struct ct_block *, n);
 
     (void)state_of(rd, header);
     branch->operands[0] = selector;
     ct_insn_append(header, branch);
     /* Edges from inside and from outside must use different stubs: a common stub would be a second entry of the loop. */
-    for (uint32_t i = 0; i < entries->list.n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         struct ct_block *entry = entries->list.v[i];
 
-        redirect(rd, entry, number, false, create_stub(rd, header, selector, i));
+        redirect(rd, entry, number, false, all[i].jumps[0] = create_stub(rd, header, selector, i));
         if (entry->preds.n)
-            redirect(rd, entry, number, true, create_stub(rd, header, selector, i));
-        *CT_PUSH(&fn->compilation->arena, &entry->preds) = header;
+            redirect(rd, entry, number, true, all[i].jumps[1] = create_stub(rd, header, selector, i));
+        landings[i] = all[i].landing = create_landing(rd, header, entry);
     }
-    ct_block_set_succs(fn, header, entries->list.n, entries->list.v);
+    ct_block_set_succs(fn, header, n, landings);
     add_region(rd, component, NULL);
+    if (n >= MANY_ENTRIES)
+        *CT_PUSH(rd->scratch, &rd->wide) = (struct wide_dispatch){header, *component, all, n};
+}
+
+/* ---- registers that are passed to entries ---- */
+
+/* Makes jumps lead to the entries themselves, or through the headers again. */
+static void bypass_headers(struct reducer *rd, bool bypass)
+{
+    struct ct_arena *arena = &rd->fn->compilation->arena;
+
+    for (uint32_t w = 0; w < rd->wide.n; w++) {
+        const struct wide_dispatch *wide = &rd->wide.v[w];
+
+        wide->header->preds.n = 0;
+        for (uint32_t i = 0; i < wide->n_entries; i++) {
+            const struct entry *entry = &wide->entries[i];
+            struct ct_block *to = bypass ? entry->landing : wide->header;
+
+            entry->landing->preds.n = 0;
+            for (uint32_t j = 0; j < 2; j++)
+                if (entry->jumps[j]) {
+                    entry->jumps[j]->succs[0] = to;
+                    *CT_PUSH(arena, &to->preds) = entry->jumps[j];
+                }
+            if (!bypass)
+                *CT_PUSH(arena, &entry->landing->preds) = wide->header;
+        }
+    }
+}
+
+/* Registers that nothing in the component writes need not be passed. */
+static void find_passed(struct reducer *rd, struct ct_liveness *liveness, uint32_t *written_in)
+{
+    for (uint32_t w = 0; w < rd->wide.n; w++) {
+        const struct wide_dispatch *wide = &rd->wide.v[w];
+
+        for (uint32_t b = 0; b < wide->component.list.n; b++)
+            for (const struct ct_insn *insn = wide->component.list.v[b]->first; insn; insn = insn->next)
+                for (uint32_t r = 0; r < insn->n_results; r++)
+                    written_in[insn->results[r].i] = w + 1;
+        for (uint32_t i = 0; i < wide->n_entries; i++) {
+            struct entry *entry = &wide->entries[i];
+            uint32_t n_live;
+
+            entry->passed = ct_live_in(liveness, entry->landing, &n_live);
+            for (uint32_t k = 0; k < n_live; k++)
+                if (written_in[entry->passed[k].i] == w + 1)
+                    entry->passed[entry->n_passed++] = entry->passed[k];
+        }
+    }
+}
+
+static void pass_registers(struct reducer *rd, const struct wide_dispatch *wide)
+{
+    struct ct_passed_registers passed = {0};
+
+    for (uint32_t i = 0; i < wide->n_entries; i++) {
+        const struct entry *entry = &wide->entries[i];
+        struct ct_cursor at = {.fn = rd->fn, .block = entry->landing, .before = entry->landing->last};
+
+        ct_passed_receive(&at, &passed, entry->passed, entry->n_passed);
+    }
+    for (uint32_t i = 0; i < wide->n_entries; i++)
+        for (uint32_t j = 0; j < 2; j++) {
+            const struct entry *entry = &wide->entries[i];
+            struct ct_cursor at = {.fn = rd->fn, .block = entry->jumps[j]};
+
+            if (!at.block)
+                continue;
+            at.before = at.block->last;
+            ct_passed_send(&at, &passed, entry->passed, entry->n_passed);
+        }
+}
+
+static void pass_registers_to_entries(struct reducer *rd)
+{
+    CT_VEC(const struct ct_block *) landings = {0};
+    struct ct_liveness *liveness;
+
+    if (!rd->wide.n)
+        return;
+    for (uint32_t w = 0; w < rd->wide.n; w++)
+        for (uint32_t i = 0; i < rd->wide.v[w].n_entries; i++)
+            *CT_PUSH(rd->scratch, &landings) = rd->wide.v[w].entries[i].landing;
+    bypass_headers(rd, true);
+    liveness = ct_liveness_create(rd->fn, landings.v, landings.n);
+    find_passed(rd, liveness, CT_ARENA_ARRAY(rd->scratch, uint32_t, rd->fn->values.n));
+    bypass_headers(rd, false);
+    for (uint32_t w = 0; w < rd->wide.n; w++)
+        pass_registers(rd, &rd->wide.v[w]);
 }
 
 /* ---- components ---- */
@@ -387,6 +516,7 @@ enum ct_pass_result ct_pass_make_reducible(struct ct_fn *fn)
 
         process_region(&rd, &region);
     }
+    pass_registers_to_entries(&rd);
     ct_fn_remove_unreachable(fn);
     ct_fn_compute_dominators(fn);
     if (!ct_fn_is_reducible(fn)) {

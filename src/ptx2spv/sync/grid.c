@@ -112,7 +112,7 @@ static void find_saved_registers(struct area *area, const struct ct_block *head)
     struct ct_arena *scratch = &fn->compilation->scratch;
     bool *before = CT_ARENA_ARRAY(scratch, bool, fn->blocks.n), *changes = CT_ARENA_ARRAY(scratch, bool, fn->values.n);
     uint32_t n;
-    const ct_value *live = ct_live_in(ct_liveness_create(fn), head, &n);
+    const ct_value *live = ct_live_in(ct_liveness_create(fn, &head, 1), head, &n);
 
     mark_before(fn->blocks.v[0], head, before);
     for (uint32_t b = 0; b < fn->blocks.n; b++)

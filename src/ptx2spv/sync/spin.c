@@ -18,15 +18,37 @@ struct search {
     uint32_t *component; /* indexed by block id: blocks of one cycle share a number, from 1; 0: in no cycle */
     bool *constant;      /* indexed by value: every definition is a constant */
     uint32_t n_components;
+    const struct ct_block **call_ends;        /* by block id: the end of the call that begins there */
+    bool *returns;                            /* by block id: it is where a function that is out of line returns */
     struct ct_block **members, **next_member; /* by component: its first block; by block id: the next block of the same component */
     uint32_t *decides_in;                     /* indexed by value: the last component in which a branch depends on it */
 };
 
-static uint32_t successor(const void *fn, uint32_t block, uint32_t i)
+static uint32_t successor(const void *search, uint32_t block, uint32_t i)
 {
-    const struct ct_block *from = ((const struct ct_fn *)fn)->blocks.v[block];
+    const struct search *s = search;
+    const struct ct_block *from = s->fn->blocks.v[block];
 
-    return i < from->n_succs ? from->succs[i]->id : UINT32_MAX;
+    if (i < from->n_succs && !s->returns[block])
+        return from->succs[i]->id;
+    return i == from->n_succs && s->call_ends[block] ? s->call_ends[block]->id : UINT32_MAX;
+}
+
+/* Functions that are out of line return to all of their calls, which makes cycles that are no loops. So their returns lead nowhere, and their
+ * calls to the functions and to the ends of the calls. */
+static void step_over_calls(struct search *s)
+{
+    s->call_ends = CT_ARENA_ARRAY(s->scratch, const struct ct_block *, s->fn->blocks.n);
+    s->returns = CT_ARENA_ARRAY(s->scratch, bool, s->fn->blocks.n);
+    for (uint32_t c = 0; c < s->fn->calls.n; c++) {
+        const struct ct_call *call = &s->fn->calls.v[c];
+        const struct ct_called_function *callee = &s->fn->called.v[call->callee];
+
+        if (callee->is_recursive || !ct_block_is_reached(call->begin) || !ct_block_is_reached(call->end))
+            continue;
+        s->call_ends[call->begin->id] = call->end;
+        s->returns[callee->leave->id] = true;
+    }
 }
 
 static void find_constants(struct search *s)
@@ -127,10 +149,11 @@ static void list_members(struct search *s)
 
 bool ct_mark_spins(struct ct_fn *fn, enum ct_spins which)
 {
-    const struct ct_graph graph = {fn->blocks.n, successor, fn};
     struct search s = {.fn = fn, .scratch = &fn->compilation->scratch};
+    const struct ct_graph graph = {fn->blocks.n, successor, &s};
     bool found = false;
 
+    step_over_calls(&s);
     s.component = ct_find_cycles(s.scratch, &graph, &s.n_components);
     s.constant = CT_ARENA_ARRAY(s.scratch, bool, fn->values.n + 1);
     s.decides_in = CT_ARENA_ARRAY(s.scratch, uint32_t, fn->values.n + 1);
