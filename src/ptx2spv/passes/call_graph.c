@@ -244,15 +244,25 @@ static void choose_by_size(struct ct_call_graph *graph, uint32_t least)
     }
 }
 
+/* Each call by address leads to all functions of its set. */
+static void count_calls(struct ct_call_graph *graph)
+{
+    for (int of_sets = 0; of_sets < 2; of_sets++)
+        for (uint32_t i = 0; i < graph->nodes.n; i++) {
+            const struct node *node = graph->nodes.v[i];
+
+            for (uint32_t c = 0; c < node->callees.n && of_sets == !node->function; c++)
+                node->callees.v[c]->n_calls += of_sets ? node->n_calls : 1;
+        }
+}
+
 static void choose_out_of_line(struct ct_call_graph *graph)
 {
     const uint32_t wanted = graph->fn->compilation->options.inline_max, most = wanted ? wanted : PTX2SPV_INLINE_MAX;
 
-    for (uint32_t i = 0; i < graph->nodes.n; i++) {
+    for (uint32_t i = 0; i < graph->nodes.n; i++)
         graph->nodes.v[i]->may_wait = has_waiting_read(graph->nodes.v[i]->function);
-        for (uint32_t c = 0; c < graph->nodes.v[i]->callees.n; c++)
-            graph->nodes.v[i]->callees.v[c]->n_calls++;
-    }
+    count_calls(graph);
     choose_by_size(graph, 0);
     if (graph->nodes.v[0]->instructions > most && !has_instruction_of_several_threads(graph))
         choose_by_size(graph, most < OUT_OF_LINE_MIN ? most : OUT_OF_LINE_MIN);

@@ -321,28 +321,16 @@ static void dispatch(struct reducer *rd, const struct blocks *component, const s
 
 /* ---- registers that are passed to entries ---- */
 
-/* Makes jumps lead to the entries themselves, or through the headers again. */
+/* Makes jumps lead to the entries themselves, or through the headers again. The lists of predecessors are made anew by what follows. */
 static void bypass_headers(struct reducer *rd, bool bypass)
 {
-    struct ct_arena *arena = &rd->fn->compilation->arena;
-
     for (uint32_t w = 0; w < rd->wide.n; w++) {
         const struct wide_dispatch *wide = &rd->wide.v[w];
 
-        wide->header->preds.n = 0;
-        for (uint32_t i = 0; i < wide->n_entries; i++) {
-            const struct entry *entry = &wide->entries[i];
-            struct ct_block *to = bypass ? entry->landing : wide->header;
-
-            entry->landing->preds.n = 0;
+        for (uint32_t i = 0; i < wide->n_entries; i++)
             for (uint32_t j = 0; j < 2; j++)
-                if (entry->jumps[j]) {
-                    entry->jumps[j]->succs[0] = to;
-                    *CT_PUSH(arena, &to->preds) = entry->jumps[j];
-                }
-            if (!bypass)
-                *CT_PUSH(arena, &entry->landing->preds) = wide->header;
-        }
+                if (wide->entries[i].jumps[j])
+                    wide->entries[i].jumps[j]->succs[0] = bypass ? wide->entries[i].landing : wide->header;
     }
 }
 
