@@ -9,7 +9,7 @@
  *                   point, which must exist only once.
  *   dispatch:       every jump to an entry sets a selector and goes to a new block, the header, which switches on the selector.
  * All registers that one of the entries reads would be live wherever a jump to any entry is, and each would have a phi in the header with an
- * operand for each jump. So if entries are many, what they read is passed in registers that they have in common. */
+ * operand for each jump. So if entries are many, or the kernel has calls, what they read is passed in registers that they have in common. */
 #include "passed_registers.h"
 
 #include "ptx2spv/ir/live.h"
@@ -21,7 +21,7 @@
 #define MAX_COPIED_INSNS_IN_ALL 4096u
 #define MAX_ENTRIES_TRIED 8u /* as the header, when splitting */
 #define TOO_MANY UINT32_MAX
-#define MANY_ENTRIES 8u /* registers are passed from there on */
+#define MANY_ENTRIES 8u /* registers are passed from there on; in kernels with calls always, as their loops are nested deeply */
 
 struct block_state {           /* indexed by block id */
     uint32_t region;           /* number of the pending region that contains the block */
@@ -315,7 +315,7 @@ static void dispatch(struct reducer *rd, const struct blocks *component, const s
     }
     ct_block_set_succs(fn, header, n, landings);
     add_region(rd, component, NULL);
-    if (n >= MANY_ENTRIES)
+    if (n >= MANY_ENTRIES || fn->called.n)
         *CT_PUSH(rd->scratch, &rd->wide) = (struct wide_dispatch){header, *component, all, n};
 }
 
