@@ -163,6 +163,11 @@ static inline ct_value ct_copy(struct ct_cursor *at, ct_value a)
 
 /* Assigns to an existing value: to a register in register form; in SSA form to the result of the instruction that is being replaced. */
 void ct_assign(struct ct_cursor *at, ct_value to, ct_value from);
+/* Makes a register undefined, in register form, so that it is not live before. */
+static inline void ct_undefine(struct ct_cursor *at, ct_value value)
+{
+    ct_emit_insn(at, CT_OP_UNDEF, PTX_NONE, 1, 0)->results[0] = value;
+}
 
 /* A LOAD or STORE of one element of a local object (index + 1), which has at least 8 bits; the caller sets its result or operand 1. */
 struct ct_insn *ct_emit_object_access(struct ct_cursor *at, enum ct_op op, enum ptx_type type, uint32_t object, uint32_t offset_bytes);
@@ -232,7 +237,7 @@ static inline void ct_cursor_enter(struct ct_cursor *at, struct ct_block *block)
     at->block = block;
     at->before = NULL;
 }
-/* The same for SSA form, where predecessors are maintained, too. */
+/* The same where predecessors are maintained, too, as in SSA form. */
 void ct_ssa_jump(struct ct_fn *fn, struct ct_block *from, struct ct_block *to);
 void ct_ssa_branch(struct ct_cursor *at, ct_value condition, struct ct_block *yes, struct ct_block *no);
 /* A phi in the head of a loop that has two predecessors: the value is `first` when the loop is entered, and `next` in each later iteration. */

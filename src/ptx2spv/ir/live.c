@@ -17,8 +17,10 @@ struct ct_liveness {
     struct ct_arena *scratch;
     struct block_list **defs, **exposed; /* indexed by value: blocks that write it; blocks that read it before they write it */
     CT_VEC(ct_value) values;             /* those with an upward-exposed use */
-    uint32_t *writes, *live;    /* indexed by block id: the last register that the block writes, that is live-in, of those walked so far */
-    struct live_values **asked; /* indexed by block id: the registers that are live-in; NULL: nobody has asked */
+    /* Indexed by block id. Live ranges are followed one after the other; these are numbers of the last registers (ct_value.i) that were found */
+    uint32_t *writes;           /* to be written by the block */
+    uint32_t *live;             /* to be live-in of the block */
+    struct live_values **asked; /* the registers that are live-in, of the blocks that ct_liveness_create is called for; NULL for others */
     struct ct_block **work;
 };
 

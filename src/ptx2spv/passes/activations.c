@@ -34,17 +34,17 @@ struct frame {
     uint32_t size_bytes;    /* of its objects */
     struct ct_block **ends; /* of its calls, while its leave does not lead to all of them */
     uint32_t n_ends;
-    ct_value *arguments; /* the registers that are live at its entry */
+    ct_value *arguments; /* the registers that its calls write, and that are live at its entry */
     uint32_t n_arguments;
-    uint64_t called_bytes; /* what the calls need that it makes, if none of them is recursive */
+    uint64_t called_bytes; /* of the stack, that its calls of functions out of line need, with all that these call so */
 };
 
 /* What belongs to one of fn->calls. */
 struct call {
     struct ct_block *copies; /* the begin without its head, which is empty */
-    ct_value *saved;
-    uint32_t n_saved, saved_bytes; /* those that are stored */
-    uint32_t first_number;         /* of the first of them (ct_insn.saved) */
+    ct_value *saved;         /* the registers that are stored */
+    uint32_t n_saved, saved_bytes;
+    uint32_t first_number; /* of the first of them (ct_insn.saved) */
 };
 
 struct activations {
@@ -215,7 +215,7 @@ static struct ct_block *build_step(struct ct_fn *fn, const struct ct_block *end)
 
     for (const struct ct_insn *insn = end->first; insn; insn = insn->next)
         for (uint32_t i = 0; i < insn->n_results; i++)
-            ct_emit_insn(&at, CT_OP_UNDEF, PTX_NONE, 1, 0)->results[0] = insn->results[i];
+            ct_undefine(&at, insn->results[i]);
     ct_cursor_jump(&at, end->succs[0]);
     return at.block;
 }
@@ -322,6 +322,7 @@ static void pass_arguments(struct activations *a)
 
 /* ---- registers that are stored ---- */
 
+/* Undoes what leave_cycles has done. */
 static void return_to_calls(struct activations *a)
 {
     for (uint32_t f = 0; f < a->fn->called.n; f++)
@@ -396,7 +397,7 @@ static bool find_saved_of_all(struct activations *a)
     return_to_calls(a);
     fn->n_saved = n_saved;
     return n_saved <= SAVED_MAX || ct_error(fn->compilation, fn->source->where, PTX2SPV_UNSUPPORTED,
-                                            "%s: recursive calls that store more than %d registers are not supported", fn->name, SAVED_MAX);
+                                            "%s: calls that store more than %d registers are not supported", fn->name, SAVED_MAX);
 }
 
 /* ---- calls ---- */
@@ -507,24 +508,26 @@ static void find_called_bytes(struct activations *a)
     }
 }
 
+/* Recursive functions have what the limit says, and a frame of each besides; above these are functions that are out of line. */
 static bool size_stack(struct activations *a)
 {
     struct ct_fn *fn = a->fn;
     const uint32_t wanted = fn->compilation->options.stack_bytes;
-    uint64_t bytes = a->called_bytes;
+    uint64_t frames = 0, called = a->called_bytes, bytes;
 
     if (a->has_recursion)
         fn->stack_bytes = wanted ? wanted : PTX2SPV_STACK_BYTES;
-    for (uint32_t f = 0; f < fn->called.n; f++)
-        if (fn->called.v[f].is_recursive && a->frames[f].called_bytes > bytes)
-            bytes = a->frames[f].called_bytes;
-    for (uint32_t f = 0; f < fn->called.n; f++)
-        bytes += fn->called.v[f].is_recursive ? a->frames[f].size_bytes : 0;
-    bytes += fn->stack_bytes;
+    for (uint32_t f = 0; f < fn->called.n; f++) {
+        if (!fn->called.v[f].is_recursive)
+            continue;
+        frames += a->frames[f].size_bytes;
+        called = a->frames[f].called_bytes > called ? a->frames[f].called_bytes : called;
+    }
+    bytes = fn->stack_bytes + frames + called;
     if (bytes > CT_FRAME_BYTES_MAX)
         return ct_error(fn->compilation, fn->source->where, PTX2SPV_TARGET_LACKS, "%s: more than %u bytes for functions that are called",
                         fn->name, CT_FRAME_BYTES_MAX);
-    fn->locals.v[a->stack - 1].size_bytes = bytes ? bytes : 1;
+    fn->locals.v[a->stack - 1].size_bytes = bytes ? bytes : 1; /* `top` has its address, even if nothing is stored */
     return true;
 }
 

@@ -22,10 +22,11 @@ struct node {
     const struct ptx_targets *targets;
     CT_VEC(struct node *) callees;
     struct ct_cycle cycle;
-    uint32_t n_calls;      /* of the function, in all functions that the kernel reaches */
-    uint64_t instructions; /* of an instance, with what is inlined into it, as is the next one */
-    bool may_wait;         /* there is an instruction that is in loops that wait for other threads */
+    uint64_t instructions; /* of an instance, with those of the functions that are inlined into it */
     bool is_out_of_line;
+    /* Only known if the kernel is too large to be inlined: */
+    uint32_t n_calls; /* of the function, in all functions that the kernel reaches */
+    bool may_wait;    /* an instance has a read by which threads may wait for others */
 };
 
 struct ct_call_graph {
@@ -174,7 +175,7 @@ static void find_cycles(struct ct_call_graph *graph)
 enum { OUT_OF_LINE_MIN = 100 };                       /* instructions, about what a call costs that stores and loads registers */
 static const uint64_t most_instructions = UINT32_MAX; /* so that sums cannot overflow */
 
-/* Instructions that several threads execute together: build_warp.c, build_control.c, build_matrix.c, and cp.async, as that may wait. */
+/* Barriers and instructions of warps; also cp, some forms of which wait. */
 static bool is_of_several_threads(enum ptx_opcode opcode)
 {
     static const bool of_several[PTX_OPCODE_COUNT] = {
@@ -195,7 +196,8 @@ static bool has_instruction_of_several_threads(const struct ct_call_graph *graph
     return false;
 }
 
-/* Reads by which threads wait for others: spin.c finds loops with them, but not such loops as call functions that are out of line for it. */
+/* Whether there is a read by which threads may wait for others, in a loop. spin.c has to find such loops. It does not look into functions that a
+ * loop calls, so functions with such reads are inlined. */
 static bool has_waiting_read(const struct ptx_function *function)
 {
     for (uint32_t i = 0; function && i < function->n_body; i++) {
@@ -260,12 +262,13 @@ static void choose_out_of_line(struct ct_call_graph *graph)
 {
     const uint32_t wanted = graph->fn->compilation->options.inline_max, most = wanted ? wanted : PTX2SPV_INLINE_MAX;
 
+    choose_by_size(graph, 0);
+    if (graph->nodes.v[0]->instructions <= most || has_instruction_of_several_threads(graph))
+        return;
     for (uint32_t i = 0; i < graph->nodes.n; i++)
         graph->nodes.v[i]->may_wait = has_waiting_read(graph->nodes.v[i]->function);
     count_calls(graph);
-    choose_by_size(graph, 0);
-    if (graph->nodes.v[0]->instructions > most && !has_instruction_of_several_threads(graph))
-        choose_by_size(graph, most < OUT_OF_LINE_MIN ? most : OUT_OF_LINE_MIN);
+    choose_by_size(graph, most < OUT_OF_LINE_MIN ? most : OUT_OF_LINE_MIN);
 }
 
 struct ct_call_graph *ct_call_graph_create(struct ct_fn *fn)

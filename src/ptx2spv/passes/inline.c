@@ -358,30 +358,29 @@ static struct group *create_group(struct inliner *in, uint32_t cycle)
     return group;
 }
 
+/* Calls the group's instance of the function, which is built for the first call. */
+static bool call_in_group(struct inliner *in, const struct pending_call *pending, struct group *group, bool saves)
+{
+    struct member *callee = find_member(group, pending->call->callee);
+
+    if (!callee && !(callee = build_member(in, group, pending->call)))
+        return false;
+    return connect_call(in, pending, callee, saves);
+}
+
 static bool call_in_cycle(struct inliner *in, const struct pending_call *pending, uint32_t cycle)
 {
     struct group *group = pending->caller->group;
     const bool is_inner = group && group->cycle == cycle;
-    struct member *callee;
 
-    if (!is_inner)
-        group = create_group(in, cycle);
-    callee = find_member(group, pending->call->callee);
-    if (!callee && !(callee = build_member(in, group, pending->call)))
-        return false;
-    return connect_call(in, pending, callee, is_inner);
+    return call_in_group(in, pending, is_inner ? group : create_group(in, cycle), is_inner);
 }
 
 static bool call_out_of_line(struct inliner *in, const struct pending_call *pending)
 {
-    struct member *callee;
-
     if (!in->out_of_line)
         in->out_of_line = create_group(in, NO_CYCLE);
-    callee = find_member(in->out_of_line, pending->call->callee);
-    if (!callee && !(callee = build_member(in, in->out_of_line, pending->call)))
-        return false;
-    return connect_call(in, pending, callee, true);
+    return call_in_group(in, pending, in->out_of_line, true);
 }
 
 static void return_to_callers(struct inliner *in)

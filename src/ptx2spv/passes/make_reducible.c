@@ -58,7 +58,7 @@ struct reducer {
     CT_VEC(struct block_state) states;
     CT_VEC(struct blocks) waiting; /* regions that are still to be processed */
     uint32_t n_regions, n_components, stamp, n_copied;
-    CT_VEC(struct wide_dispatch) wide;
+    CT_VEC(struct wide_dispatch) wide;     /* in the order in which they were made, from the outside in */
     CT_VEC(struct ct_block *) path, stack; /* Tarjan's algorithm: the path of the depth-first search; the blocks of open components */
 };
 
@@ -262,31 +262,25 @@ static bool try_to_split(struct reducer *rd, const struct blocks *component, con
 
 /* ---- dispatch ---- */
 
-static struct ct_block *create_landing(struct reducer *rd, struct ct_block *dispatch, struct ct_block *entry)
+/* A block that jumps to this one. */
+static struct ct_block *create_jump(struct reducer *rd, struct ct_block *to)
 {
-    struct ct_block *landing = ct_block_create(rd->fn);
+    struct ct_block *block = ct_block_create(rd->fn);
 
-    (void)state_of(rd, landing);
-    ct_insn_append(landing, ct_insn_create(rd->fn, CT_OP_BR, PTX_NONE, 0, 0));
-    ct_block_set_succs(rd->fn, landing, 1, &entry);
-    *CT_PUSH(&rd->fn->compilation->arena, &landing->preds) = dispatch;
-    *CT_PUSH(&rd->fn->compilation->arena, &entry->preds) = landing;
-    return landing;
+    (void)state_of(rd, block);
+    ct_ssa_jump(rd->fn, block, to);
+    return block;
 }
 
 /* A block that sets the selector and jumps to the dispatch block. */
 static struct ct_block *create_stub(struct reducer *rd, struct ct_block *dispatch, ct_value selector, uint64_t number)
 {
-    struct ct_block *stub = ct_block_create(rd->fn);
+    struct ct_block *stub = create_jump(rd, dispatch);
     struct ct_insn *set = ct_insn_create(rd->fn, CT_OP_CONST, PTX_B32, 1, 0);
 
-    (void)state_of(rd, stub);
     set->results[0] = selector;
     set->imm = number;
-    ct_insn_append(stub, set);
-    ct_insn_append(stub, ct_insn_create(rd->fn, CT_OP_BR, PTX_NONE, 0, 0));
-    ct_block_set_succs(rd->fn, stub, 1, &dispatch);
-    *CT_PUSH(&rd->fn->compilation->arena, &dispatch->preds) = stub;
+    ct_insn_insert_before(stub->last, set);
     return stub;
 }
 
@@ -297,7 +291,6 @@ static void dispatch(struct reducer *rd, const struct blocks *component, const s
     const ct_value selector = ct_value_create(fn, CT_W_32);
     struct ct_insn *branch = ct_insn_create(fn, CT_OP_SWITCH, PTX_U32, 0, 1);
     const uint32_t n = entries->list.n;
-
     struct entry *all = CT_ARENA_ARRAY(rd->scratch, struct entry, n);
     struct ct_block **landings = CT_ARENA_ARRAY(rd->scratch, struct ct_block *, n);
 
@@ -311,7 +304,8 @@ static void dispatch(struct reducer *rd, const struct blocks *component, const s
         redirect(rd, entry, number, false, all[i].jumps[0] = create_stub(rd, header, selector, i));
         if (entry->preds.n)
             redirect(rd, entry, number, true, all[i].jumps[1] = create_stub(rd, header, selector, i));
-        landings[i] = all[i].landing = create_landing(rd, header, entry);
+        landings[i] = all[i].landing = create_jump(rd, entry);
+        *CT_PUSH(&fn->compilation->arena, &landings[i]->preds) = header;
     }
     ct_block_set_succs(fn, header, n, landings);
     add_region(rd, component, NULL);

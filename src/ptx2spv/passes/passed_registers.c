@@ -27,5 +27,5 @@ void ct_passed_send(struct ct_cursor *at, struct ct_passed_registers *passed, co
         ct_assign(at, common_register(at->fn, passed, registers[i], used), registers[i]);
     for (int width = 0; width <= CT_W_64; width++)
         for (uint32_t i = used[width]; i < passed->of_width[width].n; i++)
-            ct_emit_insn(at, CT_OP_UNDEF, PTX_NONE, 1, 0)->results[0] = passed->of_width[width].v[i];
+            ct_undefine(at, passed->of_width[width].v[i]);
 }

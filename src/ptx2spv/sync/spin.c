@@ -34,8 +34,8 @@ static uint32_t successor(const void *search, uint32_t block, uint32_t i)
     return i == from->n_succs && s->call_ends[block] ? s->call_ends[block]->id : UINT32_MAX;
 }
 
-/* Functions that are out of line return to all of their calls, which makes cycles that are no loops. So their returns lead nowhere, and their
- * calls to the functions and to the ends of the calls. */
+/* Functions that are out of line return to all of their calls, so there are cycles in the graph that are no loops of the program. Therefore their
+ * returns have no successors here, and the end of a call is a second successor of its begin. */
 static void step_over_calls(struct search *s)
 {
     s->call_ends = CT_ARENA_ARRAY(s->scratch, const struct ct_block *, s->fn->blocks.n);
