@@ -29,14 +29,14 @@ endforeach()
 configure_file(${CPACK_CUTTLE_SOURCE}/zz-cuttle.conf.in ${CPACK_TEMPORARY_DIRECTORY}/libcuttle1${CPACK_CUTTLE_SEARCH_PATH} @ONLY)
 
 # As dh_strip does, beyond what CPack strips.
-file(GLOB_RECURSE binaries ${CPACK_TEMPORARY_DIRECTORY}/*.so.1 ${CPACK_TEMPORARY_DIRECTORY}/*-audit.so ${CPACK_TEMPORARY_DIRECTORY}/cuttle-nvml-helper ${CPACK_TEMPORARY_DIRECTORY}/*.a ${CPACK_TEMPORARY_DIRECTORY}/cuttle/usr/bin/*)
+file(GLOB_RECURSE binaries ${CPACK_TEMPORARY_DIRECTORY}/*.so.1 ${CPACK_TEMPORARY_DIRECTORY}/*-audit.so ${CPACK_TEMPORARY_DIRECTORY}/*/jit/* ${CPACK_TEMPORARY_DIRECTORY}/cuttle-nvml-helper ${CPACK_TEMPORARY_DIRECTORY}/*.a ${CPACK_TEMPORARY_DIRECTORY}/cuttle/usr/bin/*)
 foreach(binary ${binaries})
   execute_process(COMMAND strip --strip-debug --remove-section=.comment ${binary} COMMAND_ERROR_IS_FATAL ANY)
 endforeach()
 
 # Whatever the umask of who builds: folders 755; programs 755, other files 644.
 execute_process(COMMAND chmod -R u=rwX,go=rX ${CPACK_TEMPORARY_DIRECTORY} COMMAND_ERROR_IS_FATAL ANY)
-file(GLOB_RECURSE libraries ${CPACK_TEMPORARY_DIRECTORY}/*.so.1 ${CPACK_TEMPORARY_DIRECTORY}/*-audit.so)
+file(GLOB_RECURSE libraries ${CPACK_TEMPORARY_DIRECTORY}/*.so.1 ${CPACK_TEMPORARY_DIRECTORY}/*-audit.so ${CPACK_TEMPORARY_DIRECTORY}/*/jit/*)
 foreach(library ${libraries})
   file(CHMOD ${library} PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 endforeach()

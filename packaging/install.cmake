@@ -3,7 +3,8 @@
 #
 #   libcuttle1   <libdir>/cuttle/libcuda.so.1, in a folder of its own, so that it never replaces the library of NVIDIA's driver; libcuttle-audit.so,
 #                by which `cuttle run` makes programs use it; trace/libcuda.so.1, which records calls for `cuttle trace`; libnvidia-ml.so.1 and
-#                the program that it starts; ptx/bin/ptxas, a stand-in for programs that run NVIDIA's
+#                the program that it starts; ptx/bin/ptxas, a stand-in for programs that run NVIDIA's; jit/, stand-ins before NVRTC and nvJitLink,
+#                not in the folder itself, since ldconfig would make them the system's
 #   cuttle       the commands, their manual pages and completion
 #   cuttle-dev   cuda.h and the compiler as a library, with files for pkg-config (cuttle, ptx2spv) and CMake (find_package(Cuttle))
 #
@@ -29,6 +30,7 @@ install(TARGETS cuda EXPORT CuttleTargets
 install(TARGETS nvml LIBRARY DESTINATION ${CUTTLE_INSTALL_LIBDIR} COMPONENT libcuttle1 NAMELINK_SKIP)
 install(TARGETS nvml_helper RUNTIME DESTINATION ${CUTTLE_INSTALL_LIBDIR} COMPONENT libcuttle1)
 install(TARGETS cuttle_audit LIBRARY DESTINATION ${CUTTLE_INSTALL_LIBDIR} COMPONENT libcuttle1)
+install(TARGETS ${CUTTLE_JIT_LIBRARIES} LIBRARY DESTINATION ${CUTTLE_INSTALL_LIBDIR}/jit COMPONENT libcuttle1)
 install(TARGETS cuttle_interpose LIBRARY DESTINATION ${CUTTLE_INSTALL_LIBDIR}/trace COMPONENT libcuttle1 NAMELINK_SKIP)
 install(PROGRAMS packaging/ptx/bin/ptxas DESTINATION ${CUTTLE_INSTALL_LIBDIR}/ptx/bin COMPONENT libcuttle1)
 install(TARGETS ptx2spv_core EXPORT CuttleTargets

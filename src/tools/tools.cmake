@@ -11,6 +11,42 @@ target_include_directories(cuttle_audit PRIVATE src)
 target_link_libraries(cuttle_audit PRIVATE cuttle_installed)
 set_target_properties(cuttle_audit PROPERTIES OUTPUT_NAME cuttle-audit)
 
+# Stand-ins before libraries that compile while a program runs (src/tools/jit/fronted.def). Each has the soname of the library that it is before,
+# and depends on that by a name that the auditing library replaces by a path: an empty library lends that name to the linker.
+file(STRINGS src/tools/jit/fronted.def fronted REGEX "^FRONTED")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/tools/jit/fronted.def)
+foreach(row ${fronted})
+  string(REGEX MATCH "\"(.*)\", \"(cuttle-real-([a-z]+)-([0-9]+))\"" matched ${row})
+  set(soname ${CMAKE_MATCH_1})
+  set(real ${CMAKE_MATCH_2})
+  set(source ${CMAKE_MATCH_3})
+  set(major ${CMAKE_MATCH_4})
+  set(map ${CMAKE_BINARY_DIR}/generated/${soname}.map)
+  file(CONFIGURE OUTPUT ${map} CONTENT "${soname} { global: nv*; __nv*; local: *; };\n")
+  add_library(${real} SHARED src/tools/jit/empty.c)
+  target_link_options(${real} PRIVATE -Wl,-soname,${real})
+  set_target_properties(${real} PROPERTIES NO_SONAME ON LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/generated)
+
+  set(stand_in cuttle_jit_${source}_${major})
+  add_library(${stand_in} MODULE src/tools/jit/${source}.c src/tools/jit/real_library.c)
+  target_include_directories(${stand_in} PRIVATE src)
+  target_compile_definitions(${stand_in} PRIVATE CT_REAL_LIBRARY="${real}")
+  target_link_libraries(${stand_in} PRIVATE cuttle_installed Threads::Threads ${CMAKE_DL_LIBS} -Wl,--no-as-needed ${real})
+  target_link_options(${stand_in} PRIVATE -Wl,--version-script=${map} -Wl,-soname,${soname} -Wl,-z,nodelete)
+  set_target_properties(${stand_in} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME ${soname} SKIP_BUILD_RPATH ON
+    LIBRARY_OUTPUT_DIRECTORY ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/jit)
+  list(APPEND CUTTLE_JIT_LIBRARIES ${stand_in})
+  if(source STREQUAL nvjitlink)
+    target_link_libraries(${stand_in} PRIVATE uthash::uthash)
+    # Programs call a function by its name with the version of the header behind it.
+    foreach(function Create Destroy AddData AddFile Complete GetLinkedCubinSize GetLinkedCubin GetErrorLogSize GetErrorLog)
+      foreach(minor RANGE 9)
+        target_link_options(${stand_in} PRIVATE -Wl,--defsym=__nvJitLink${function}_${major}_${minor}=nvJitLink${function})
+      endforeach()
+    endforeach()
+  endif()
+endforeach()
+
 # The libcuda.so.1 that records calls for `cuttle trace`. It has the same symbols as the library, but is linked with the C library only.
 set(CUTTLE_API_TYPES ${CMAKE_BINARY_DIR}/generated/api_types.def)
 add_custom_command(OUTPUT ${CUTTLE_API_TYPES}

@@ -17,7 +17,8 @@ set(wanted
   ${LIBDIR}/cmake/Cuttle/CuttleTargets-${CONFIG}.cmake ${LIBDIR}/cmake/Cuttle/CuttleTargets.cmake
   ${LIBDIR}/cuttle/libcuda.so ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so ${LIBDIR}/cuttle/libptx2spv.a
   ${LIBDIR}/cuttle/libnvidia-ml.so.1 ${LIBDIR}/cuttle/cuttle-nvml-helper ${LIBDIR}/cuttle/trace/libcuda.so.1
-  ${LIBDIR}/cuttle/ptx/bin/ptxas
+  ${LIBDIR}/cuttle/ptx/bin/ptxas ${LIBDIR}/cuttle/jit/libnvJitLink.so.12 ${LIBDIR}/cuttle/jit/libnvJitLink.so.13
+  ${LIBDIR}/cuttle/jit/libnvrtc.so.11.2 ${LIBDIR}/cuttle/jit/libnvrtc.so.12 ${LIBDIR}/cuttle/jit/libnvrtc.so.13
   ${LIBDIR}/pkgconfig/cuttle.pc ${LIBDIR}/pkgconfig/ptx2spv.pc
   share/bash-completion/completions/cuttle share/bash-completion/completions/ptx2spv
   share/man/man1/cuttle.1 share/man/man1/ptx2spv.1)
@@ -34,7 +35,7 @@ foreach(file ${files})
   endif()
 endforeach()
 foreach(file bin/cuttle bin/ptx2spv ${LIBDIR}/cuttle/libcuda.so.1 ${LIBDIR}/cuttle/libcuttle-audit.so ${LIBDIR}/cuttle/libnvidia-ml.so.1
-        ${LIBDIR}/cuttle/cuttle-nvml-helper ${LIBDIR}/cuttle/trace/libcuda.so.1)
+        ${LIBDIR}/cuttle/cuttle-nvml-helper ${LIBDIR}/cuttle/trace/libcuda.so.1 ${LIBDIR}/cuttle/jit/libnvrtc.so.13 ${LIBDIR}/cuttle/jit/libnvJitLink.so.13)
   execute_process(COMMAND readelf -d ${prefix}/${file} OUTPUT_VARIABLE dynamic)
   if(dynamic MATCHES "RPATH|RUNPATH" OR NOT dynamic MATCHES "NEEDED")
     message(SEND_ERROR "${file}: it has an RPATH, or is no program:\n${dynamic}")

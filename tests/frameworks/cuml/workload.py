@@ -3,7 +3,7 @@
 
 import steps
 
-steps.begin(CUPY_COMPILE_WITH_PTX="1")
+steps.begin()
 
 import cuml
 import numpy

@@ -3,8 +3,7 @@
 
 import steps
 
-# Otherwise CuPy lets NVRTC make machine code.
-steps.begin(CUPY_COMPILE_WITH_PTX="1")
+steps.begin()
 
 import cupy
 import cupyx.scipy.sparse

@@ -10,7 +10,7 @@ if "OMPI_COMM_WORLD_RANK" not in os.environ:
 
 import steps
 
-steps.begin(CUPY_COMPILE_WITH_PTX="1", OMPI_MCA_mpi_yield_when_idle="1")
+steps.begin(OMPI_MCA_mpi_yield_when_idle="1")
 
 import cupy
 import mpi4py

@@ -3,8 +3,7 @@
 
 import steps
 
-# The binding that hands PTX to the driver, instead of making machine code of it.
-steps.begin(NUMBA_CUDA_USE_NVIDIA_BINDING="0")
+steps.begin()
 
 import math
 
@@ -76,6 +75,16 @@ def escape_of(real, imaginary):
     return 100
 
 
+cube = cuda.declare_device("cube", "float32(float32)", link=cuda.CUSource('extern "C" __device__ int cube(float *out, float x) { *out = x * x * x; return 0; }'))
+
+
+def cubes_of(x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] = cube(x[i])
+
+
+cubes, cubes_lto = cuda.jit(cubes_of), cuda.jit(cubes_of, lto=True)
 escape = cuda.jit(device=True)(escape_of)
 add = cuda.reduce(lambda a, b: a + b)
 escape_on_cpu = njit(escape_of)
@@ -118,4 +127,6 @@ steps.step("sum of a million doubles (cuda.reduce)", lambda: add(floats.astype(n
 steps.step(
     "Mandelbrot set, 300 x 200, complex doubles", lambda: launched(mandelbrot, (19, 13), (16, 16), numpy.zeros((200, 300), numpy.int32)), lambda: mandelbrot_on_cpu(200, 300), 0
 )
+steps.step("a function in CUDA C++, linked (nvJitLink)", lambda: launched(cubes, 3907, 256, numpy.zeros_like(floats), floats), lambda: floats**3, 1e-6)
+steps.step("the same, optimized at link time", lambda: launched(cubes_lto, 3907, 256, numpy.zeros_like(floats), floats), lambda: floats**3, 1e-6)
 steps.end()
