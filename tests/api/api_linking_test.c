@@ -295,6 +295,60 @@ static void logs_and_hints(void **unused)
     ok(cuLinkDestroy(state));
 }
 
+/* PTX of a kernel "many" with `LIVE` values that are live together. */
+#define LIVE 60
+static void write_many(char *out, size_t size)
+{
+    size_t at = (size_t)snprintf(
+        out, size, HEADER ".visible .entry many(.param .u64 p)\n{\n .reg .b64 %%d1;\n .reg .b32 %%r<%d>;\n ld.param.u64 %%d1, [p];\n",
+        LIVE);
+
+    for (int i = 0; i < LIVE; i++)
+        at += (size_t)snprintf(out + at, size - at, " ld.volatile.global.u32 %%r%d, [%%d1+%d];\n", i, 4 * i);
+    for (int i = LIVE - 1; i >= 0; i--)
+        at += (size_t)snprintf(out + at, size - at, " st.volatile.global.u32 [%%d1+%d], %%r%d;\n", 4 * i, i);
+    at += (size_t)snprintf(out + at, size - at, " ret;\n}\n");
+    assert_true(at < size);
+}
+
+/* The number of registers of the kernel of an image that is loaded with this limit; 0: none. */
+static int registers_of(const void *image, unsigned limit)
+{
+    CUjit_option option = CU_JIT_MAX_REGISTERS;
+    void *value = (void *)(uintptr_t)limit;
+    CUfunction many;
+    CUmodule module;
+    int registers;
+
+    ok(cuModuleLoadDataEx(&module, image, limit ? 1 : 0, &option, &value));
+    ok(cuModuleGetFunction(&many, module, "many"));
+    ok(cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, many));
+    ok(cuModuleUnload(module));
+    return registers;
+}
+
+/* Links and loads may limit the registers of kernels. */
+static void limits_of_registers(void **unused)
+{
+    CUjit_option option = CU_JIT_MAX_REGISTERS;
+    void *value = (void *)32, *image;
+    char text[LIVE * 120];
+    CUlinkState state;
+
+    (void)unused;
+    write_many(text, sizeof text);
+    assert_in_range(registers_of(text, 0), LIVE, 255);
+    assert_in_range(registers_of(text, 40), 1, 40);
+    assert_in_range(registers_of(text, 24), 1, 24);
+    ok(cuLinkCreate(1, &option, &value, &state));
+    ok(add_text(state, text, "many.ptx"));
+    ok(cuLinkComplete(state, &image, NULL));
+    assert_in_range(registers_of(image, 0), 1, 32);
+    assert_in_range(registers_of(image, 24), 1, 24);
+    assert_in_range(registers_of(image, 200), 1, 32);
+    ok(cuLinkDestroy(state));
+}
+
 /* A linker state with an error log. */
 static CUlinkState create_with_log(char *log, size_t size)
 {
@@ -462,6 +516,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(libraries),
         cmocka_unit_test(images_are_inputs),
         cmocka_unit_test(logs_and_hints),
+        cmocka_unit_test(limits_of_registers),
         cmocka_unit_test(link_errors_are_reported),
         cmocka_unit_test(a_module_must_be_complete),
         cmocka_unit_test(inputs_that_are_none),

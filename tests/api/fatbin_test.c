@@ -392,12 +392,13 @@ static void linked_images(void **state)
     size_t size;
 
     (void)state;
-    assert_int_equal(ct_linked_image_write(ptx, 2, &bytes, &size), CUDA_SUCCESS);
+    assert_int_equal(ct_linked_image_write(ptx, 2, 40, &bytes, &size), CUDA_SUCCESS);
     expect_texts(bytes, size, 2, texts);
     expect_texts(bytes, CT_SIZE_UNKNOWN, 2, texts);
     assert_int_equal(ct_image_read(bytes, size, &image), CUDA_SUCCESS);
     assert_string_equal(image.texts[0].name, "a file");
     assert_null(image.texts[1].name);
+    assert_int_equal(image.max_registers, 40);
     ct_image_finish(&image);
     for (size_t cut = 0; cut < size; cut++) {
         unsigned char *part = malloc(cut ? cut : 1); /* allocated with the exact size, so that a sanitizer detects accesses beyond it */

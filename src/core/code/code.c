@@ -92,6 +92,12 @@ static void report(const struct ct_code *code, struct ct_jit *jit)
                       code->isa % 10, code->sm, ptx2spv_module_kernel_count(code->ptx), ptx2spv_module_variable_count(code->ptx));
 }
 
+/* Either limit may be 0, none. */
+static unsigned lower_limit(unsigned a, unsigned b)
+{
+    return a && b ? (a < b ? a : b) : a + b;
+}
+
 static CUresult make(const struct ct_image *image, struct ct_jit *jit, struct ct_code **out)
 {
     struct ct_code *code;
@@ -102,6 +108,7 @@ static CUresult make(const struct ct_image *image, struct ct_jit *jit, struct ct
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for code");
     ct_object_init(&code->object, CT_OBJECT_NONE, free_code);
     ct_managed_variables_init(&code->managed);
+    code->max_registers = lower_limit(image->max_registers, jit->max_registers);
     r = parse(code, image, jit);
     if (r == CUDA_SUCCESS) {
         report(code, jit);

@@ -12,8 +12,9 @@
 struct ct_code {
     struct ct_object object; /* reference-counted, without a handle */
     struct ptx2spv_module *ptx;
-    struct ct_hash hash; /* of the PTX */
-    unsigned isa, sm;    /* of the PTX: 75 means .version 7.5, sm_75 */
+    struct ct_hash hash;    /* of the PTX */
+    unsigned isa, sm;       /* of the PTX: 75 means .version 7.5, sm_75 */
+    unsigned max_registers; /* of a thread, the least limit that a link or a load was given; 0: none */
     struct ct_managed_variables managed;
 };
 

@@ -191,6 +191,7 @@ static CUresult read_linked(struct ct_image *image, const void *bytes, size_t si
         size = ct_linked_image_bytes(&header);
     if (size < sizeof header)
         return ct_fail(CUDA_ERROR_INVALID_IMAGE, "the header of the linked image is damaged");
+    image->max_registers = ct_linked_image_max_registers(&header);
     r = find_sections(bytes, size, &sections);
     return r == CUDA_SUCCESS ? read_sections(image, &sections, CT_LINKED_SECTION) : r;
 }

@@ -24,7 +24,7 @@ static const struct {
     enum option_meaning meaning;
 } options_known[CU_JIT_NUM_OPTIONS] = {
 #define ROW(name, meaning) [CU_JIT_##name] = {"CU_JIT_" #name, meaning}
-    ROW(MAX_REGISTERS, OPTION_IGNORED),
+    ROW(MAX_REGISTERS, OPTION_HANDLED),
     ROW(THREADS_PER_BLOCK, OPTION_IGNORED), /* any block fits: the requested number is also the result */
     ROW(WALL_TIME, OPTION_HANDLED),
     ROW(INFO_LOG_BUFFER, OPTION_HANDLED),
@@ -83,6 +83,9 @@ static void take_option(struct ct_jit *jit, CUjit_option option, void **value)
     case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
         jit->error.capacity = number;
         jit->error_size = value;
+        break;
+    case CU_JIT_MAX_REGISTERS:
+        jit->max_registers = (unsigned)number;
         break;
     case CU_JIT_LOG_VERBOSE:
         jit->verbose = number != 0;

@@ -256,7 +256,7 @@ static CUresult complete(struct ct_link_state *state)
     if (status != PTX2SPV_OK)
         return ct_code_link_failure(status, 0);
     n = select_used(state, module);
-    r = ct_linked_image_write(state->texts, n, &state->image, &state->image_size);
+    r = ct_linked_image_write(state->texts, n, state->jit.max_registers, &state->image, &state->image_size);
     if (r == CUDA_SUCCESS && state->jit.verbose)
         ct_jit_inform(&state->jit, "%u of %u inputs linked: %u kernels, %u variables", n, state->count, ptx2spv_module_kernel_count(module),
                       ptx2spv_module_variable_count(module));

@@ -29,7 +29,12 @@ size_t ct_linked_image_bytes(const Elf64_Ehdr *header)
     return header->e_shoff + SECTION_COUNT * sizeof(Elf64_Shdr);
 }
 
-static Elf64_Ehdr make_header(uint64_t sections_offset)
+unsigned ct_linked_image_max_registers(const Elf64_Ehdr *header)
+{
+    return header->e_flags;
+}
+
+static Elf64_Ehdr make_header(uint64_t sections_offset, unsigned max_registers)
 {
     return (Elf64_Ehdr){
         .e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT, CT_OSABI, CT_VERSION},
@@ -38,13 +43,14 @@ static Elf64_Ehdr make_header(uint64_t sections_offset)
         .e_version = EV_CURRENT,
         .e_ehsize = sizeof(Elf64_Ehdr),
         .e_shoff = sections_offset,
+        .e_flags = max_registers,
         .e_shentsize = sizeof(Elf64_Shdr),
         .e_shnum = SECTION_COUNT,
         .e_shstrndx = SECTION_NAMES,
     };
 }
 
-CUresult ct_linked_image_write(const struct ct_ptx *texts, unsigned count, unsigned char **out, size_t *out_size)
+CUresult ct_linked_image_write(const struct ct_ptx *texts, unsigned count, unsigned max_registers, unsigned char **out, size_t *out_size)
 {
     const size_t names_bytes = (sizeof names + 7) / 8 * 8;
     size_t at = sizeof(Elf64_Ehdr), ptx_bytes = 0, size;
@@ -54,7 +60,7 @@ CUresult ct_linked_image_write(const struct ct_ptx *texts, unsigned count, unsig
 
     for (unsigned i = 0; i < count; i++)
         ptx_bytes += ct_fatbin_bytes(&texts[i]);
-    header = make_header(at + ptx_bytes + names_bytes);
+    header = make_header(at + ptx_bytes + names_bytes, max_registers);
     size = header.e_shoff + sizeof sections;
     bytes = calloc(1, size);
     if (!bytes)

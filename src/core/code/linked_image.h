@@ -15,7 +15,9 @@
 bool ct_linked_image_is(const Elf64_Ehdr *header);
 /* The size of the whole image according to the header; 0: the header is invalid. */
 size_t ct_linked_image_bytes(const Elf64_Ehdr *header);
+/* The limit of the registers of a thread that the link was given; 0: none. */
+unsigned ct_linked_image_max_registers(const Elf64_Ehdr *header);
 /* *out is on the heap. OUT_OF_MEMORY. */
-CUresult ct_linked_image_write(const struct ct_ptx *texts, unsigned count, unsigned char **out, size_t *out_size);
+CUresult ct_linked_image_write(const struct ct_ptx *texts, unsigned count, unsigned max_registers, unsigned char **out, size_t *out_size);
 
 #endif

@@ -19,7 +19,7 @@ static unsigned min_unsigned(unsigned a, unsigned b)
 /* ---- registers ----
  * As in NVIDIA's occupancy calculator (cuda_occupancy.h), registers are allocated to warps in units of 256, and the multiprocessor has four
  * parts. They are never scarce here, so the reported number never exceeds what the kernel's largest block can have on a multiprocessor of
- * the device's compute capability. */
+ * the device's compute capability, nor a limit that the program gives. */
 #define REGISTER_UNIT 256
 #define PARTS 4
 #define MIN_REGISTERS 8   /* of a kernel with any code, according to ptxas */
@@ -53,6 +53,8 @@ unsigned ct_occupancy_registers(const struct ct_function *function)
     registers = registers > MIN_REGISTERS ? registers : MIN_REGISTERS;
     if (function->decl->max_nreg)
         registers = min_unsigned(registers, function->decl->max_nreg);
+    if (function->module->code->max_registers)
+        registers = min_unsigned(registers, function->module->code->max_registers);
     return min_unsigned(min_unsigned(registers, MAX_REGISTERS), room ? room : MIN_REGISTERS);
 }
 

@@ -54,14 +54,15 @@ nvJitLinkResult nvJitLinkGetErrorLog(nvJitLinkHandle handle, char *out);
 /* What a link has here. */
 struct link {
     nvJitLinkHandle handle;
-    bool has_lto;      /* option -lto */
-    bool wants_ptx;    /* the program's own option -ptx */
-    unsigned n_lto;    /* the number of inputs that nvJitLink got */
-    CUlinkState state; /* the driver's; NULL: there was no other input yet */
-    const void *image; /* the result, which the driver's link state owns; NULL: not complete */
+    bool has_lto;           /* option -lto */
+    bool wants_ptx;         /* the program's own option -ptx */
+    unsigned max_registers; /* option -maxrregcount=N; 0: no limit */
+    unsigned n_lto;         /* the number of inputs that nvJitLink got */
+    CUlinkState state;      /* the driver's; NULL: there was no other input yet */
+    const void *image;      /* the result, which the driver's link state owns; NULL: not complete */
     size_t image_size;
     char log[LOG_BYTES]; /* errors of the driver's linker */
-    void *options[2];    /* the values of the driver's options, which it uses as long as its link state lives */
+    void *options[3];    /* the values of the driver's options, which it uses as long as its link state lives */
     UT_hash_handle hh;
 };
 
@@ -116,6 +117,16 @@ static bool has_option(uint32_t count, const char **options, const char *name)
     return false;
 }
 
+static unsigned max_registers(uint32_t count, const char **options)
+{
+    static const char name[] = "-maxrregcount=";
+
+    for (uint32_t i = 0; i < count; i++)
+        if (!strncmp(options[i], name, sizeof name - 1))
+            return (unsigned)strtoul(options[i] + sizeof name - 1, NULL, 10);
+    return 0;
+}
+
 static nvJitLinkResult create_real(nvJitLinkHandle *out, uint32_t count, const char **options)
 {
     nvJitLinkResult (*real)(nvJitLinkHandle *, uint32_t, const char **) = ct_real_function_or_null("nvJitLinkCreate");
@@ -156,6 +167,7 @@ CT_EXPORTED nvJitLinkResult nvJitLinkCreate(nvJitLinkHandle *out, uint32_t count
     link->handle = *out;
     link->has_lto = has_lto;
     link->wants_ptx = wants_ptx;
+    link->max_registers = readable ? max_registers(count, options) : 0;
     pthread_mutex_lock(&lock);
     HASH_ADD_PTR(links, handle, link);
     pthread_mutex_unlock(&lock);
@@ -184,7 +196,7 @@ CT_EXPORTED nvJitLinkResult nvJitLinkDestroy(nvJitLinkHandle *handle)
 /* Creates a link state in the current context, or in that of device 0 if there is none, which nvJitLink does not need. */
 static CUresult create_link_state(struct link *link)
 {
-    static CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    static CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, CU_JIT_MAX_REGISTERS};
     CUcontext context = NULL;
     CUresult r;
 
@@ -193,16 +205,17 @@ static CUresult create_link_state(struct link *link)
         return CUDA_ERROR_NOT_INITIALIZED;
     link->options[0] = link->log;
     link->options[1] = (void *)(uintptr_t)sizeof link->log;
+    link->options[2] = (void *)(uintptr_t)link->max_registers;
     if ((r = driver.cuInit(0)) == CUDA_SUCCESS)
         r = driver.cuCtxGetCurrent(&context);
     if (r != CUDA_SUCCESS)
         return r;
     if (context)
-        return driver.cuLinkCreate_v2(2, options, link->options, &link->state);
+        return driver.cuLinkCreate_v2(3, options, link->options, &link->state);
     if ((r = driver.cuDevicePrimaryCtxRetain(&context, 0)) != CUDA_SUCCESS)
         return r;
     if ((r = driver.cuCtxPushCurrent_v2(context)) == CUDA_SUCCESS) {
-        r = driver.cuLinkCreate_v2(2, options, link->options, &link->state);
+        r = driver.cuLinkCreate_v2(3, options, link->options, &link->state);
         driver.cuCtxPopCurrent_v2(&context);
     }
     driver.cuDevicePrimaryCtxRelease_v2(0);

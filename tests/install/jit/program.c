@@ -11,6 +11,7 @@
 #include <cuda.h>
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -240,10 +241,12 @@ static void check_link(void *library, size_t row)
 
 static void check_files(void *library, const char *folder)
 {
-    static const char *const options[MAX_OPTIONS] = {"-arch=sm_75"};
+    static const char *const options[MAX_OPTIONS] = {"-arch=sm_75", "-maxrregcount=24"};
     void *link = create_link(library, options);
     link_add_file *add = function(library, "__nvJitLinkAddFile_13_9");
     char path[4096];
+    Elf64_Ehdr *image;
+    size_t size;
     FILE *file;
 
     check(snprintf(path, sizeof path, "%s/kernel.ptx", folder) < (int)sizeof path);
@@ -254,6 +257,12 @@ static void check_files(void *library, const char *folder)
     check(add(link, PTX, NULL) == 3);
     check(add(link, PTX, path) == 0);
     check(((link_complete *)function(library, "nvJitLinkComplete"))(link) == 0);
+    check(((link_size *)function(library, "nvJitLinkGetLinkedCubinSize"))(link, &size) == 0);
+    image = malloc(size);
+    check(image);
+    check(((link_bytes *)function(library, "nvJitLinkGetLinkedCubin"))(link, image) == 0);
+    check(image->e_flags == 24); /* where the driver's linker leaves the limit of registers */
+    free(image);
     check(((int (*)(void **))function(library, "nvJitLinkDestroy"))(&link) == 0);
 }
 
