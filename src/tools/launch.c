@@ -39,7 +39,15 @@ static bool path_of(char out[PATH_MAX], const char *folder, const char *name)
     return snprintf(out, PATH_MAX, "%s/%s", folder, name) < PATH_MAX;
 }
 
-/* Variables for the loader; folder is that of the library. */
+/* Has Triton run the stand-in of `ptxas`, unless the user has one of their own. */
+static bool set_ptxas(const char *folder)
+{
+    char path[PATH_MAX];
+
+    return !path_of(path, folder, "ptx/bin/ptxas") || access(path, X_OK) != 0 || setenv("TRITON_PTXAS_PATH", path, 0) == 0;
+}
+
+/* Variables for the loader, and for compilers; folder is that of the library. */
 static bool set_variables(enum tool_launch_method method, const char *folder, const struct tool_launch_tracing *tracing)
 {
     char library[PATH_MAX], audit[PATH_MAX], trace_folder[PATH_MAX], trace_library[PATH_MAX];
@@ -53,7 +61,7 @@ static bool set_variables(enum tool_launch_method method, const char *folder, co
         return false;
     if (!prepend(is_preloaded ? "LD_PRELOAD" : "LD_AUDIT", !is_preloaded ? audit : tracing ? trace_library : library))
         return false;
-    if (!(tracing && tracing->driver) && !prepend("LD_LIBRARY_PATH", folder)) /* with libnvidia-ml.so.1 */
+    if (!(tracing && tracing->driver) && (!prepend("LD_LIBRARY_PATH", folder) || !set_ptxas(folder))) /* with libnvidia-ml.so.1 */
         return false;
     return !tracing || prepend("LD_LIBRARY_PATH", trace_folder);
 }

@@ -11,6 +11,9 @@ target_include_directories(cuttle_audit PRIVATE src)
 target_link_libraries(cuttle_audit PRIVATE cuttle_installed)
 set_target_properties(cuttle_audit PROPERTIES OUTPUT_NAME cuttle-audit)
 
+# Where it is when it is installed, too.
+configure_file(packaging/ptx/bin/ptxas ${CMAKE_LIBRARY_OUTPUT_DIRECTORY}/ptx/bin/ptxas COPYONLY)
+
 # Stand-ins before libraries that compile while a program runs (src/tools/jit/fronted.def). Each has the soname of the library that it is before,
 # and depends on that by a name that the auditing library replaces by a path: an empty library lends that name to the linker.
 file(STRINGS src/tools/jit/fronted.def fronted REGEX "^FRONTED")

@@ -18,6 +18,10 @@ foreach(output "a b" c)
 endforeach()
 
 run(0 "release [0-9]+\\.[0-9]+, V[0-9]+\\.[0-9]+\\.[0-9]+" ${ptxas} --version)
+# `cuttle run` has Triton run it, but does not replace a choice of the user's.
+run(0 "^${LIBRARY_FOLDER}/ptx/bin/ptxas\n$" ${CUTTLE} run -- sh -c "echo $TRITON_PTXAS_PATH")
+run(0 "^/other\n$" ${CMAKE_COMMAND} -E env TRITON_PTXAS_PATH=/other ${CUTTLE} run -- sh -c "echo $TRITON_PTXAS_PATH")
+
 run(1 "no input file" ${ptxas} -o ${WORK}/d ${WORK}/missing.ptx)
 if(EXISTS ${WORK}/d)
   message(SEND_ERROR "without an input there is an output")

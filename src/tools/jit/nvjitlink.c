@@ -5,6 +5,8 @@
  *   inputs with PTX                  are linked by the driver
  *   LTO-IR                           is compiled by nvJitLink, which alone can read it, to PTX (its option -ptx), which is linked with the others
  *
+ * What no kernel of the LTO-IR uses is not in that PTX. So a function in LTO-IR that only an input with PTX calls is undefined then.
+ *
  * Handles are nvJitLink's, so that functions that only it has work on them (real_library.h); what else a link has is found by its handle.
  * Source: nvJitLink, User Guide. */
 #include "real_library.h"
