@@ -6,7 +6,6 @@
 #include "text.h"
 
 #include <string.h>
-#include <strings.h>
 
 /* ---- handles ---- */
 
@@ -30,9 +29,10 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *device)
     return nvml_by_index(index, device);
 }
 
+/* As NVIDIA's on an H200: with GPU- before it or without, in lower case. */
 static bool has_uuid(const struct nvml_facts *facts, const void *uuid)
 {
-    return !strcasecmp(facts->uuid, uuid);
+    return !strcmp(facts->uuid, uuid) || !strcmp(facts->uuid + strlen("GPU-"), uuid);
 }
 
 nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)

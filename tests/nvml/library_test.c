@@ -303,6 +303,7 @@ static void facts_are_those_of_the_driver(void **state)
         assert_int_equal(nvml.nvmlDeviceGetUUID(device, text, sizeof text), NVML_SUCCESS);
         assert_string_equal(text, uuid);
         assert_int_equal(nvml.nvmlDeviceGetHandleByUUID(uuid, &found), NVML_SUCCESS);
+        assert_int_equal(nvml.nvmlDeviceGetHandleByUUID(uuid + strlen("GPU-"), &found), NVML_SUCCESS);
         assert_ptr_equal(found, device);
         assert_int_equal(nvml.nvmlDeviceGetPciInfo_v3(device, &pci), NVML_SUCCESS);
         assert_string_equal(pci.busIdLegacy, facts->devices[i].pci);
@@ -378,6 +379,7 @@ static void wrong_arguments_are_refused(void **state)
     assert_int_equal(nvml.nvmlDeviceGetHandleByIndex_v2(0, NULL), NVML_ERROR_INVALID_ARGUMENT);
     assert_int_equal(nvml.nvmlDeviceGetHandleByUUID(NULL, &found), NVML_ERROR_INVALID_ARGUMENT);
     assert_int_equal(nvml.nvmlDeviceGetHandleByUUID("GPU-none", &found), NVML_ERROR_NOT_FOUND);
+    assert_int_equal(nvml.nvmlDeviceGetHandleByUUID("", &found), NVML_ERROR_NOT_FOUND);
     assert_null(found);
     assert_int_equal(nvml.nvmlDeviceGetName(device, NULL, 96), NVML_ERROR_INVALID_ARGUMENT);
     assert_int_equal(nvml.nvmlDeviceGetName(NULL, text, sizeof text), NVML_ERROR_INVALID_ARGUMENT);
