@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Stream Ordered Memory Allocator, and the functions of Device Management for a device's pools.
  * Every function: NOT_INITIALIZED; functions with a stream also the errors of cuStreamSynchronize for it. Sizes are in bytes. Pools
- * provide device memory; pools of host or managed memory are NOT_SUPPORTED. */
+ * provide device memory or memory of the host; pools of managed memory are NOT_SUPPORTED. */
 #include "entry_points.h"
 
 #include "core/device/context.h"
@@ -19,6 +19,8 @@ static CUresult allocate(struct ct_stream *stream, const struct ct_pool_allocati
     const struct ct_device *device = allocation->pool ? ct_memory_pool_device_of(allocation->pool) : stream->context->device;
     CUresult r;
 
+    if (ct_stream_is_captured(stream) && allocation->pool && ct_memory_pool_is_on_host(allocation->pool))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph cannot allocate memory of the host"); /* as in NVIDIA's driver */
     if (ct_stream_is_captured(stream))
         return ct_capture_alloc(stream, device, allocation->size_bytes, allocation->out_address);
     if ((r = ct_capture_check_unsafe("cuMemAllocAsync")) != CUDA_SUCCESS)
@@ -310,7 +312,7 @@ CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 
 /* ---- pools of a location ---- */
 
-/* Checks the location and the type: pools provide pinned memory of devices. */
+/* Checks the location and the type: pools provide pinned memory of devices and of the host. */
 static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType type)
 {
     struct ct_device *device;
@@ -326,8 +328,10 @@ static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType ty
         return managed ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported")
                        : ct_memory_pool_device(location->id, &device);
     case CU_MEM_LOCATION_TYPE_HOST:
+        return managed ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported") : CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host are not supported");
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on NUMA nodes of the host are not supported");
     default:
         break;
     }
@@ -336,26 +340,44 @@ static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType ty
     return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot be at location type %d", (int)location->type);
 }
 
-/* cuMemGetDefaultMemPool. INVALID_VALUE: a null pointer, or the location, device or type does not exist; NOT_SUPPORTED. */
-CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
+/* Calls the function for the pools of devices, or that for those of the host. */
+static CUresult get_pool(CUmemoryPool *out, const CUmemLocation *location, CUmemAllocationType type,
+                         CUresult (*of_device)(CUmemoryPool *, CUdevice), CUresult (*of_host)(CUmemoryPool *))
 {
     CUresult r = check_kind(location, type);
 
-    return r == CUDA_SUCCESS ? cuDeviceGetDefaultMemPool(pool_out, location->id) : r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+        return of_device(out, location->id);
+    return out ? of_host(out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "the place for the pool is NULL");
+}
+
+/* cuMemGetDefaultMemPool. INVALID_VALUE: a null pointer, or the location, device or type does not exist; NOT_SUPPORTED. */
+CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
+{
+    return get_pool(pool_out, location, type, cuDeviceGetDefaultMemPool, ct_memory_pool_host_default);
 }
 
 /* cuMemGetMemPool. As cuMemGetDefaultMemPool, for the current pool. */
 CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-    CUresult r = check_kind(location, type);
-
-    return r == CUDA_SUCCESS ? cuDeviceGetMemPool(pool, location->id) : r;
+    return get_pool(pool, location, type, cuDeviceGetMemPool, ct_memory_pool_host_current);
 }
 
 /* cuMemSetMemPool. INVALID_VALUE: the pool, location, device or type does not exist, or the pool is at another location; NOT_SUPPORTED. */
 CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
+    struct ct_memory_pool *found;
     CUresult r = check_kind(location, type);
 
-    return r == CUDA_SUCCESS ? cuDeviceSetMemPool(location->id, pool) : r;
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+        return cuDeviceSetMemPool(location->id, pool);
+    if ((r = ct_memory_pool_lookup(pool, &found)) != CUDA_SUCCESS)
+        return r;
+    r = ct_memory_pool_set_host_current(found);
+    ct_memory_pool_release(found);
+    return r;
 }

@@ -28,6 +28,7 @@ static const char *name_or_null(enum ct_range_kind kind)
     case CT_RANGE_POOL:
         return "device memory";
     case CT_RANGE_HOST:
+    case CT_RANGE_POOL_HOST:
         return "page-locked memory";
     case CT_RANGE_MANAGED:
         return "managed memory";

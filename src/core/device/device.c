@@ -67,6 +67,12 @@ static int has_unified_addressing(const struct ct_device_info *info)
     return info->address_rule != CT_ADDRESS_OWN;
 }
 
+/* Their memory has one address for host and device. */
+static int has_host_pools(const struct ct_device_info *info)
+{
+    return has_unified_addressing(info) && info->maps_host;
+}
+
 static int has_virtual_memory(const struct ct_device_info *info)
 {
     return info->virtual_memory != CT_VIRTUAL_NONE;

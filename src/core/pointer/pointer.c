@@ -37,7 +37,7 @@ static bool is_managed(const struct ct_range *range)
 
 static bool is_host(const struct ct_range *range)
 {
-    return range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_REGISTERED;
+    return range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_POOL_HOST || range->kind == CT_RANGE_REGISTERED;
 }
 
 static bool is_for_all_devices(const struct ct_range *range)
@@ -47,7 +47,7 @@ static bool is_for_all_devices(const struct ct_range *range)
 
 static CUresult get_context(const struct query *q, union value *out)
 {
-    out->pointer = q->range->kind == CT_RANGE_POOL ? NULL : q->range->owner; /* pools belong to devices */
+    out->pointer = ct_range_is_of_pool(q->range) ? NULL : q->range->owner; /* pools belong to devices */
     return CUDA_SUCCESS;
 }
 
@@ -63,7 +63,8 @@ static CUresult get_device_pointer(const struct query *q, union value *out)
 
     if (!q->context)
         return ct_fail(CUDA_ERROR_INVALID_CONTEXT, "the device pointer of 0x%llx needs a current context", (unsigned long long)q->pointer);
-    if (q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_NONE)
+    if (q->mapping->access == CU_MEM_ACCESS_FLAGS_PROT_NONE ||
+        (q->range->kind == CT_RANGE_POOL_HOST && !ct_memory_pool_is_accessible(q->range->pool, q->context->device)))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "no device has access to 0x%llx", (unsigned long long)q->pointer);
     if (is_for_all_devices(q->range) && !ct_host_memory_reach(q->context->device, q->range, &start))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "device %d cannot access 0x%llx", q->context->device->ordinal,

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CT_CHANNEL "memory"
 
@@ -95,10 +96,16 @@ static void observe(struct ct_device *device, struct ct_stream *stream, uint64_t
     ct_pool_garbage_free(pools, &garbage);
 }
 
+/* Whether the device can have pools of host memory. */
+static bool has_host_pools(const struct ct_device *device)
+{
+    return ct_device_limit(device, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED);
+}
+
 CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools **out)
 {
     struct ct_device_pools *pools = calloc(1, sizeof *pools);
-    const struct ct_pool_kind ordinary = {0};
+    const struct ct_pool_kind ordinary = {0}, of_host = {.on_host = true};
     CUresult r;
 
     if (!pools)
@@ -109,6 +116,9 @@ CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools
     pools->current = pools->standard;
     if (r == CUDA_SUCCESS)
         r = ct_memory_pool_make(pools, &ordinary, false, &pools->graphs);
+    if (r == CUDA_SUCCESS && device->ordinal == 0 && has_host_pools(device))
+        r = ct_memory_pool_make(pools, &of_host, true, &pools->host_standard);
+    pools->host_current = pools->host_standard;
     if (r != CUDA_SUCCESS) {
         ct_device_pools_destroy(pools);
         return r;
@@ -169,16 +179,26 @@ void ct_memory_pool_release(struct ct_memory_pool *pool)
         ct_object_release(&pool->object);
 }
 
+/* The first device, whose pools those of host memory are among. NOT_SUPPORTED: it can have none. */
+static CUresult host_pools_device(struct ct_device **out)
+{
+    if (!ct_process.n_devices || !ct_process.devices[0].pools->host_standard)
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the first device cannot access memory pools on the host");
+    *out = &ct_process.devices[0];
+    return CUDA_SUCCESS;
+}
+
 static CUresult check_location(const CUmemPoolProps *properties)
 {
     switch (properties->location.type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
         return CUDA_SUCCESS;
     case CU_MEM_LOCATION_TYPE_HOST:
+        if (properties->handleTypes == CU_MEM_HANDLE_TYPE_NONE)
+            return CUDA_SUCCESS;
+        break;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        if (properties->location.type == CU_MEM_LOCATION_TYPE_HOST && properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
-            break;
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host are not supported");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on NUMA nodes of the host are not supported");
     default:
         break;
     }
@@ -209,21 +229,27 @@ CUresult ct_memory_pool_device(int ordinal, struct ct_device **out)
     return r == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_INVALID_VALUE : r;
 }
 
+static uint64_t memory_bytes_of(const struct ct_device *device, bool on_host)
+{
+    return on_host ? (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) : device->info.memory_bytes;
+}
+
 CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *out)
 {
-    const struct ct_pool_kind kind = {.max_bytes = properties->maxSize, .handle_types = properties->handleTypes};
+    const bool on_host = properties->location.type == CU_MEM_LOCATION_TYPE_HOST;
+    const struct ct_pool_kind kind = {.max_bytes = properties->maxSize, .handle_types = properties->handleTypes, .on_host = on_host};
     struct ct_memory_pool *pool;
     struct ct_device *device;
     CUresult r = check_properties(properties);
 
     if (r == CUDA_SUCCESS)
-        r = ct_memory_pool_device(properties->location.id, &device);
+        r = on_host ? host_pools_device(&device) : ct_memory_pool_device(properties->location.id, &device);
     if (r == CUDA_SUCCESS)
         r = ct_vmm_check_handle_types(properties->handleTypes,
                                       (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES));
-    if (r == CUDA_SUCCESS && kind.max_bytes > device->info.memory_bytes)
-        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of %llu bytes exceeds the device's %llu", (unsigned long long)kind.max_bytes,
-                    (unsigned long long)device->info.memory_bytes);
+    if (r == CUDA_SUCCESS && kind.max_bytes > memory_bytes_of(device, on_host))
+        r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of %llu bytes exceeds the memory of %llu", (unsigned long long)kind.max_bytes,
+                    (unsigned long long)memory_bytes_of(device, on_host));
     if (r == CUDA_SUCCESS)
         r = ct_memory_pool_make(device->pools, &kind, true, &pool);
     if (r == CUDA_SUCCESS)
@@ -237,8 +263,8 @@ CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool)
     struct ct_pool_garbage garbage = {0};
     CUresult r;
 
-    if (pool == pools->standard)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a device's default pool cannot be destroyed");
+    if (pool == pools->standard || pool == pools->host_standard)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a default pool cannot be destroyed");
     r = ct_object_unpublish(&pool->object);
     if (r != CUDA_SUCCESS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread destroyed the pool");
@@ -246,6 +272,8 @@ CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool)
     pool->destroyed = true;
     if (pools->current == pool)
         pools->current = pools->standard;
+    if (pools->host_current == pool)
+        pools->host_current = pools->host_standard;
     ct_pools_reclaim_locked(pools, NULL, &garbage);
     ct_pools_reap_locked(pools, &garbage);
     ct_mutex_unlock(&pools->lock);
@@ -275,21 +303,65 @@ CUmemoryPool ct_memory_pool_current(struct ct_device *device)
     return handle;
 }
 
-CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool)
+/* Stores the pool at `place`, a member of its device's pools. */
+static CUresult set_current(struct ct_memory_pool *pool, struct ct_memory_pool **place)
 {
+    struct ct_device_pools *pools = pool->device->pools;
     bool destroyed;
 
-    if (pool->device != device)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of device %d cannot be the current pool of device %d", pool->device->ordinal,
-                       device->ordinal);
-    if (pool->kind.imported)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an imported pool cannot be a device's current pool");
-    ct_mutex_lock(&device->pools->lock);
+    ct_mutex_lock(&pools->lock);
     destroyed = pool->destroyed;
     if (!destroyed)
-        device->pools->current = pool;
-    ct_mutex_unlock(&device->pools->lock);
+        *place = pool;
+    ct_mutex_unlock(&pools->lock);
     return destroyed ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed") : CUDA_SUCCESS;
+}
+
+CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool)
+{
+    if (pool->device != device || pool->kind.on_host)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of %s %d cannot be the current pool of device %d",
+                       pool->kind.on_host ? "host memory for device" : "device", pool->device->ordinal, device->ordinal);
+    if (pool->kind.imported)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an imported pool cannot be a device's current pool");
+    return set_current(pool, &device->pools->current);
+}
+
+/* ---- the pools of the host ---- */
+
+CUresult ct_memory_pool_host_default(CUmemoryPool *out)
+{
+    struct ct_device *device;
+    CUresult r = host_pools_device(&device);
+
+    if (r == CUDA_SUCCESS)
+        *out = device->pools->host_standard->object.handle;
+    return r;
+}
+
+CUresult ct_memory_pool_host_current(CUmemoryPool *out)
+{
+    struct ct_device *device;
+    CUresult r = host_pools_device(&device);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    ct_mutex_lock(&device->pools->lock);
+    *out = device->pools->host_current->object.handle;
+    ct_mutex_unlock(&device->pools->lock);
+    return CUDA_SUCCESS;
+}
+
+CUresult ct_memory_pool_set_host_current(struct ct_memory_pool *pool)
+{
+    if (!pool->kind.on_host)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of device %d cannot be the current pool of the host", pool->device->ordinal);
+    return set_current(pool, &pool->device->pools->host_current);
+}
+
+bool ct_memory_pool_is_on_host(const struct ct_memory_pool *pool)
+{
+    return pool->kind.on_host;
 }
 
 /* ---- attributes ---- */
@@ -376,54 +448,6 @@ CUresult ct_memory_pool_get_attribute(struct ct_memory_pool *pool, CUmemPool_att
         *(cuuint64_t *)value = *number;
     ct_mutex_unlock(&pools->lock);
     return CUDA_SUCCESS;
-}
-
-/* ---- access ---- */
-
-static CUresult check_access(const struct ct_memory_pool *pool, const CUmemAccessDesc *access)
-{
-    struct ct_device *device;
-    CUresult r;
-
-    if (access->location.type != CU_MEM_LOCATION_TYPE_DEVICE || access->flags == CU_MEM_ACCESS_FLAGS_PROT_READ)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access %d from location type %d to a memory pool is not supported", (int)access->flags,
-                       (int)access->location.type);
-    r = ct_device_lookup(access->location.id, &device);
-    if (r != CUDA_SUCCESS)
-        return r;
-    /* a device always has access to its own pools, and never to those of another device */
-    if (device == pool->device && access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE) /* the result code is that of NVIDIA's driver */
-        return ct_fail(CUDA_ERROR_INVALID_DEVICE, "the access of a device to its own memory pool cannot be revoked");
-    if (access->flags != (device == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "access %d of device %d to a memory pool of device %d is not supported",
-                       (int)access->flags, device->ordinal, pool->device->ordinal);
-    return CUDA_SUCCESS;
-}
-
-CUresult ct_memory_pool_set_access(struct ct_memory_pool *pool, const CUmemAccessDesc *accesses, size_t count)
-{
-    CUresult r = CUDA_SUCCESS;
-
-    for (size_t i = 0; i < count && r == CUDA_SUCCESS; i++)
-        r = check_access(pool, &accesses[i]);
-    return r;
-}
-
-CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocation *location, CUmemAccess_flags *out)
-{
-    struct ct_device *device;
-    CUresult r;
-
-    if (location->type == CU_MEM_LOCATION_TYPE_HOST || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA) {
-        *out = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-        return CUDA_SUCCESS;
-    }
-    if (location->type != CU_MEM_LOCATION_TYPE_DEVICE)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "location type %d has no access to memory pools", (int)location->type);
-    r = ct_memory_pool_device(location->id, &device);
-    if (r == CUDA_SUCCESS)
-        *out = device == pool->device ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
-    return r;
 }
 
 /* ---- trimming ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory pools: device memory that is allocated and freed in the order of streams. */
+/* Memory pools: memory that is allocated and freed in the order of streams, of a device, or of the host. */
 #ifndef CT_CORE_MEMORY_POOL_H
 #define CT_CORE_MEMORY_POOL_H
-/* Parts: memory_pool_alloc.c, memory_pool_share.c. */
+/* Parts: memory_pool_access.c, memory_pool_alloc.c, memory_pool_share.c. */
 
 #include "core/stream/stream.h"
 
@@ -23,6 +23,13 @@ CUmemoryPool ct_memory_pool_current(struct ct_device *device);
 struct ct_device *ct_memory_pool_device_of(const struct ct_memory_pool *pool);
 /* INVALID_VALUE: the pool belongs to another device. */
 CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool);
+/* The same for pools of host memory, of which the process has a default and a current one. NOT_SUPPORTED: no device can have them. */
+CUresult ct_memory_pool_host_default(CUmemoryPool *out);
+CUresult ct_memory_pool_host_current(CUmemoryPool *out);
+CUresult ct_memory_pool_set_host_current(struct ct_memory_pool *pool);
+bool ct_memory_pool_is_on_host(const struct ct_memory_pool *pool);
+/* Whether the device was given access to the pool; false also for a pool that was destroyed. */
+bool ct_memory_pool_is_accessible(CUmemoryPool handle, const struct ct_device *device);
 
 /* INVALID_VALUE: invalid properties; NOT_SUPPORTED: properties that no device supports; OUT_OF_MEMORY. */
 CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *out);
@@ -35,7 +42,7 @@ CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool);
  * value. */
 CUresult ct_memory_pool_set_attribute(struct ct_memory_pool *pool, CUmemPool_attribute attribute, const void *value);
 CUresult ct_memory_pool_get_attribute(struct ct_memory_pool *pool, CUmemPool_attribute attribute, void *value);
-/* INVALID_VALUE: a location that is not a device, or an access that is not possible. */
+/* INVALID_VALUE: a location that is not a device, or an access that is not possible. A pool of the host gives access to devices, too. */
 CUresult ct_memory_pool_set_access(struct ct_memory_pool *pool, const CUmemAccessDesc *accesses, size_t count);
 CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocation *location, CUmemAccess_flags *out);
 /* Releases unused memory until at most min_bytes are left, or all that is left is in use. */

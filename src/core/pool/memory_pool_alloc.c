@@ -228,7 +228,7 @@ CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *o
     const struct ct_range range = {
         .start = backing->address + block->offset,
         .size_bytes = size_bytes,
-        .kind = CT_RANGE_POOL,
+        .kind = pool->kind.on_host ? CT_RANGE_POOL_HOST : CT_RANGE_POOL,
         .context = owner,
         .owner = owner->object.handle,
         .device = pool->device->ordinal,
@@ -292,9 +292,9 @@ CUresult ct_memory_pool_alloc(struct ct_stream *stream, const struct ct_pool_all
 /* ---- freeing ---- */
 
 /* Afterwards all calls that found the memory before have recorded their commands (address_uses.h). */
-static CUresult unmap(uint64_t address, struct ct_range *out)
+static CUresult unmap(uint64_t address, enum ct_range_kind kind, struct ct_range *out)
 {
-    CUresult r = ct_address_remove(address, CT_RANGE_POOL, out);
+    CUresult r = ct_address_remove(address, kind, out);
 
     if (r == CUDA_SUCCESS)
         ct_address_uses_await(out->start, out->size_bytes);
@@ -302,10 +302,10 @@ static CUresult unmap(uint64_t address, struct ct_range *out)
 }
 
 /* If the stream's context has failed, the error is returned, but the memory is freed even so. */
-static CUresult free_in_order(struct ct_stream *stream, uint64_t address)
+static CUresult free_in_order(struct ct_stream *stream, uint64_t address, enum ct_range_kind kind)
 {
     struct ct_range range;
-    CUresult r = unmap(address, &range);
+    CUresult r = unmap(address, kind, &range);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -325,8 +325,8 @@ CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address)
         return CUDA_SUCCESS;
     if ((r = ct_address_find(address, 0, &range)) != CUDA_SUCCESS)
         return r;
-    if (range.start == address && range.kind == CT_RANGE_POOL)
-        return free_in_order(stream, address);
+    if (range.start == address && ct_range_is_of_pool(&range))
+        return free_in_order(stream, address, range.kind);
     if (range.start == address && range.kind == CT_RANGE_DEVICE)
         return ct_memory_free_async(stream, address);
     if (range.start == address && range.kind == CT_RANGE_MANAGED) /* the result code is that of NVIDIA's driver */
@@ -335,10 +335,10 @@ CUresult ct_memory_pool_free_async(struct ct_stream *stream, uint64_t address)
 }
 
 /* Memory of a pool has no context; work of the application that still uses it is in the current context. */
-static CUresult free_after(struct ct_context *context_or_null, uint64_t address)
+static CUresult free_after(struct ct_context *context_or_null, uint64_t address, enum ct_range_kind kind)
 {
     struct ct_range range;
-    CUresult r = unmap(address, &range);
+    CUresult r = unmap(address, kind, &range);
 
     if (r != CUDA_SUCCESS)
         return r;
@@ -351,7 +351,7 @@ CUresult ct_memory_pool_free(struct ct_context *context_or_null, uint64_t addres
 {
     struct ct_range range;
 
-    if (ct_address_find_any(address, 1, &range) && range.kind == CT_RANGE_POOL)
-        return free_after(context_or_null, address);
+    if (ct_address_find_any(address, 1, &range) && ct_range_is_of_pool(&range))
+        return free_after(context_or_null, address, range.kind);
     return ct_memory_free(context_or_null, address, CT_RANGE_DEVICE);
 }

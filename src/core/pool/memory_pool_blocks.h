@@ -69,6 +69,7 @@ enum ct_pool_reuse { CT_REUSE_EVENTS, CT_REUSE_OPPORTUNISTIC, CT_REUSE_INTERNAL,
 struct ct_pool_kind {
     uint64_t max_bytes; /* 0: no limit */
     CUmemAllocationHandleType handle_types;
+    bool on_host;                /* page-locked memory of the host, which has one address for host and device */
     bool imported;               /* nothing can be allocated in it; its memory is imported from `origin` */
     struct ct_share_name origin; /* the identity of the pool: in another process, or in this one */
 };
@@ -82,7 +83,8 @@ struct ct_memory_pool {
     struct ct_pool_frames *frames; /* of slabs with mappings */
     bool destroyed;                /* has no handle any more: it is freed with its last block in use */
     bool reuse[CT_REUSE_POLICIES];
-    uint64_t id; /* the id for other processes; 0: it was never exported */
+    uint64_t accessible; /* of a pool on the host: the devices that were given access, a bit for each ordinal below 64 */
+    uint64_t id;         /* the id for other processes; 0: it was never exported */
     uint64_t release_threshold;
     uint64_t reserved, reserved_high, used, used_high; /* bytes */
 };
@@ -94,6 +96,8 @@ struct ct_device_pools {
     struct ct_memory_pool *first; /* the list owns a reference to each */
     struct ct_memory_pool *current, *standard;
     struct ct_memory_pool *graphs; /* the memory of graphs; it has no handle */
+    /* Of the first device, if it can have them: the default and the current pool of host memory. Host memory of one device is that of all. */
+    struct ct_memory_pool *host_standard, *host_current;
     struct ct_pool_user *users;
     atomic_bool needs_reclaim; /* a wait of the host may free memory: blocks are pending, or a pool exceeds its threshold */
 };

@@ -27,6 +27,7 @@ CUresult ct_dma_buf_export(uint64_t address, uint64_t size_bytes, int *out_fd)
     case CT_RANGE_MODULE:
         break;
     case CT_RANGE_HOST:
+    case CT_RANGE_POOL_HOST:
     case CT_RANGE_REGISTERED:
     case CT_RANGE_MANAGED:
     case CT_RANGE_MANAGED_VARIABLES:

@@ -57,7 +57,7 @@ static CUDA_MEMCPY2D rows;
 static CUDA_MEMCPY3D copy;
 static CUDA_MEMCPY3D_PEER peers;
 static CUmemLocation of_device = {CU_MEM_LOCATION_TYPE_DEVICE, 0}, of_none = {CU_MEM_LOCATION_TYPE_DEVICE, 1000};
-static CUmemLocation of_host = {CU_MEM_LOCATION_TYPE_HOST, 0}, of_nowhere = {CU_MEM_LOCATION_TYPE_INVALID, 0};
+static CUmemLocation of_host = {CU_MEM_LOCATION_TYPE_HOST, 0}, of_nowhere = {CU_MEM_LOCATION_TYPE_INVALID, 0}, of_node;
 static CUdeviceptr sources[1], destinations[1];
 static size_t sizes[1] = {16}, no_bytes[1], firsts[1];
 static CUmemcpyAttributes how = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
