@@ -242,6 +242,39 @@ static void in_stream_order(void **state)
     ok(cuStreamDestroy(stream));
 }
 
+/* A pool of the host gives memory to streams of either device, and kernels of both work on it. */
+static void in_a_pool_of_the_host(void **state)
+{
+    const CUmemAccessDesc both[] = {{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE},
+                                    {{CU_MEM_LOCATION_TYPE_DEVICE, 1}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE}};
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_HOST, 0}};
+    CUcontext contexts[2] = {*state};
+    CUmemoryPool pool;
+    CUdeviceptr p;
+
+    if (!there_are_two())
+        skip();
+    if (!seeds_attribute(CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED)) {
+        refuses(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolCreate(&pool, &props));
+        return;
+    }
+    ok(cuMemPoolCreate(&pool, &props));
+    ok(cuMemPoolSetAccess(pool, both, 2));
+    ok(cuCtxCreate(&contexts[1], NULL, 0, 1));
+    for (int turn = 0; turn < 6; turn++) {
+        ok(cuCtxSetCurrent(contexts[turn % 2]));
+        ok(cuMemAllocFromPoolAsync(&p, BYTES, pool, NULL));
+        ok(cuStreamSynchronize(NULL));
+        seeds_shared_words((uint32_t *)(uintptr_t)p, p, SEEDS_WORDS);
+        ok(cuCtxSetCurrent(contexts[!(turn % 2)]));
+        seeds_shared_words((uint32_t *)(uintptr_t)p, p, SEEDS_WORDS);
+        ok(cuMemFreeAsync(p, NULL));
+    }
+    ok(cuCtxDestroy(contexts[1]));
+    ok(cuCtxSetCurrent(contexts[0]));
+    ok(cuMemPoolDestroy(pool));
+}
+
 /* A device that cannot access the memory of another one cannot be given access to it. */
 static void access_of_the_other_device(void **state)
 {
@@ -264,9 +297,9 @@ static void access_of_the_other_device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(in_the_other_device), cmocka_unit_test(freed_while_the_other_works),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(in_the_other_device),      cmocka_unit_test(freed_while_the_other_works),
                                        cmocka_unit_test(managed_variable_in_both), cmocka_unit_test(in_stream_order),
-                                       cmocka_unit_test(access_of_the_other_device)};
+                                       cmocka_unit_test(in_a_pool_of_the_host),    cmocka_unit_test(access_of_the_other_device)};
 
     return cmocka_run_group_tests(tests, with_context, without_context);
 }
