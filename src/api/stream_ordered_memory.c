@@ -325,19 +325,21 @@ static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType ty
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid location %p or allocation type %d", (const void *)location, (int)type);
     switch (location->type) {
     case CU_MEM_LOCATION_TYPE_DEVICE:
-        return managed ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported")
-                       : ct_memory_pool_device(location->id, &device);
+        if (!managed)
+            return ct_memory_pool_device(location->id, &device);
+        break;
     case CU_MEM_LOCATION_TYPE_HOST:
-        return managed ? ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported") : CUDA_SUCCESS;
+        if (!managed)
+            return CUDA_SUCCESS;
+        break;
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on NUMA nodes of the host are not supported");
     default:
-        break;
+        if (!managed || location->type != CU_MEM_LOCATION_TYPE_INVALID) /* which has the same value as CU_MEM_LOCATION_TYPE_NONE */
+            return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot be at location type %d", (int)location->type);
     }
-    if (managed && location->type == CU_MEM_LOCATION_TYPE_INVALID) /* which has the same value as CU_MEM_LOCATION_TYPE_NONE */
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported");
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot be at location type %d", (int)location->type);
+    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported");
 }
 
 /* Calls the function for the pools of devices, or that for those of the host. */

@@ -39,7 +39,7 @@ static bool path_of(char out[PATH_MAX], const char *folder, const char *name)
     return snprintf(out, PATH_MAX, "%s/%s", folder, name) < PATH_MAX;
 }
 
-/* Has Triton run the stand-in of `ptxas`, unless the user has one of their own. */
+/* Makes Triton run the stand-in for `ptxas`, unless the variable is set already. */
 static bool set_ptxas(const char *folder)
 {
     char path[PATH_MAX];
@@ -61,8 +61,10 @@ static bool set_variables(enum tool_launch_method method, const char *folder, co
         return false;
     if (!prepend(is_preloaded ? "LD_PRELOAD" : "LD_AUDIT", !is_preloaded ? audit : tracing ? trace_library : library))
         return false;
-    if (!(tracing && tracing->driver) && (!prepend("LD_LIBRARY_PATH", folder) || !set_ptxas(folder))) /* with libnvidia-ml.so.1 */
-        return false;
+    if (!(tracing && tracing->driver)) {                               /* the program runs on Cuttle's library */
+        if (!prepend("LD_LIBRARY_PATH", folder) || !set_ptxas(folder)) /* libnvidia-ml.so.1 is in the folder, too */
+            return false;
+    }
     return !tracing || prepend("LD_LIBRARY_PATH", trace_folder);
 }
 

@@ -73,11 +73,14 @@ void ct_budget_give(struct ct_device *device, uint64_t size_bytes)
     atomic_fetch_sub_explicit(&device->given_bytes, size_bytes, memory_order_relaxed);
 }
 
+uint64_t ct_budget_host_limit(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 CUresult ct_budget_take_host(uint64_t size_bytes)
 {
-    uint64_t limit = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-
-    if (!take(&ct_process.host_bytes, size_bytes, limit))
+    if (!take(&ct_process.host_bytes, size_bytes, ct_budget_host_limit()))
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes of host memory exceed the limit", (unsigned long long)size_bytes);
     return CUDA_SUCCESS;
 }

@@ -15,7 +15,9 @@ bool ct_budget_reclaim(struct ct_device *device);
 /* An open device's total memory, and its free memory: neither allocated here nor, as far as its driver reports, by other processes. */
 CUresult ct_budget_info(struct ct_device *device, uint64_t *out_free, uint64_t *out_total);
 
-/* The same for page-locked host memory, which is limited to the machine's physical memory. */
+/* The limit of page-locked host memory: the machine's physical memory. */
+uint64_t ct_budget_host_limit(void);
+/* As ct_budget_take and ct_budget_give, for page-locked host memory. */
 CUresult ct_budget_take_host(uint64_t size_bytes);
 void ct_budget_give_host(uint64_t size_bytes);
 

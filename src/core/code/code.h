@@ -14,7 +14,7 @@ struct ct_code {
     struct ptx2spv_module *ptx;
     struct ct_hash hash;    /* of the PTX */
     unsigned isa, sm;       /* of the PTX: 75 means .version 7.5, sm_75 */
-    unsigned max_registers; /* of a thread, the least limit that a link or a load was given; 0: none */
+    unsigned max_registers; /* the lower one of the limits for each thread that the link and the load were given; 0: none */
     struct ct_managed_variables managed;
 };
 

@@ -10,7 +10,7 @@ struct ct_image {
     struct ct_ptx *texts;
     unsigned count, capacity;
     unsigned n_without_ptx; /* the number of further parts of the link that have only machine code */
-    unsigned max_registers; /* of a thread, as the link was told; 0: no limit */
+    unsigned max_registers; /* the limit for each thread that the link was given; 0: none */
 };
 
 /* Finds the PTX in an image of `size` bytes, or of CT_SIZE_UNKNOWN: PTX text that ends with NUL, a fat binary, the wrapper of one that nvcc

@@ -20,7 +20,7 @@ struct ct_jit_log {
 struct ct_jit {
     struct ct_jit_log info, error;
     bool verbose;
-    unsigned max_registers; /* of a thread, CU_JIT_MAX_REGISTERS; 0: no limit */
+    unsigned max_registers; /* CU_JIT_MAX_REGISTERS, the limit for each thread; 0: none */
     struct timespec start;
 
     /* pointers to the results in the application's array; NULL: not requested */

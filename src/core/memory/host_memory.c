@@ -5,6 +5,7 @@
 
 #include "core/backing/host_aliases.h"
 #include "core/backing/host_mappings.h"
+#include "core/backing/memory_budget.h"
 #include "core/base/log.h"
 #include "memory_arena.h"
 #include "core/base/process.h"
@@ -114,7 +115,7 @@ static CUresult check_registration(const struct ct_context *context, const void 
     if (!pointer || size_bytes == 0 || flags & ~(unsigned)REGISTER_FLAGS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "registration of %llu bytes at %p, flags 0x%x", (unsigned long long)size_bytes, pointer,
                        flags);
-    if (size_bytes > (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE))
+    if (size_bytes > ct_budget_host_limit())
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "%llu bytes exceed the physical memory that can be page-locked",
                        (unsigned long long)size_bytes);
     if ((flags & CU_MEMHOSTREGISTER_READ_ONLY) && !context->device->info.import_read_only)

@@ -3,6 +3,7 @@
  * A pool belongs to its device and not to a context; so does its memory. */
 #include "slab_mapping.h"
 
+#include "core/backing/memory_budget.h"
 #include "core/device/device.h"
 #include "core/base/log.h"
 #include "core/base/process.h"
@@ -11,7 +12,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define CT_CHANNEL "memory"
 
@@ -96,12 +96,6 @@ static void observe(struct ct_device *device, struct ct_stream *stream, uint64_t
     ct_pool_garbage_free(pools, &garbage);
 }
 
-/* Whether the device can have pools of host memory. */
-static bool has_host_pools(const struct ct_device *device)
-{
-    return ct_device_limit(device, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED);
-}
-
 CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools **out)
 {
     struct ct_device_pools *pools = calloc(1, sizeof *pools);
@@ -116,7 +110,7 @@ CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools
     pools->current = pools->standard;
     if (r == CUDA_SUCCESS)
         r = ct_memory_pool_make(pools, &ordinary, false, &pools->graphs);
-    if (r == CUDA_SUCCESS && device->ordinal == 0 && has_host_pools(device))
+    if (r == CUDA_SUCCESS && device->ordinal == 0 && ct_device_limit(device, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED))
         r = ct_memory_pool_make(pools, &of_host, true, &pools->host_standard);
     pools->host_current = pools->host_standard;
     if (r != CUDA_SUCCESS) {
@@ -179,11 +173,11 @@ void ct_memory_pool_release(struct ct_memory_pool *pool)
         ct_object_release(&pool->object);
 }
 
-/* The first device, whose pools those of host memory are among. NOT_SUPPORTED: it can have none. */
+/* Returns the first device: pools of host memory are in its list of pools. NOT_SUPPORTED: it cannot access host memory at the host's address. */
 static CUresult host_pools_device(struct ct_device **out)
 {
     if (!ct_process.n_devices || !ct_process.devices[0].pools->host_standard)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "the first device cannot access memory pools on the host");
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host need a first device with unified addressing");
     *out = &ct_process.devices[0];
     return CUDA_SUCCESS;
 }
@@ -231,7 +225,7 @@ CUresult ct_memory_pool_device(int ordinal, struct ct_device **out)
 
 static uint64_t memory_bytes_of(const struct ct_device *device, bool on_host)
 {
-    return on_host ? (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) : device->info.memory_bytes;
+    return on_host ? ct_budget_host_limit() : device->info.memory_bytes;
 }
 
 CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *out)
@@ -293,14 +287,20 @@ CUmemoryPool ct_memory_pool_default(struct ct_device *device)
     return device->pools->standard->object.handle;
 }
 
-CUmemoryPool ct_memory_pool_current(struct ct_device *device)
+/* The handle of the pool at `place`, a member of these pools. */
+static CUmemoryPool get_current(struct ct_device_pools *pools, struct ct_memory_pool *const *place)
 {
     CUmemoryPool handle;
 
-    ct_mutex_lock(&device->pools->lock);
-    handle = device->pools->current->object.handle;
-    ct_mutex_unlock(&device->pools->lock);
+    ct_mutex_lock(&pools->lock);
+    handle = (*place)->object.handle;
+    ct_mutex_unlock(&pools->lock);
     return handle;
+}
+
+CUmemoryPool ct_memory_pool_current(struct ct_device *device)
+{
+    return get_current(device->pools, &device->pools->current);
 }
 
 /* Stores the pool at `place`, a member of its device's pools. */
@@ -319,11 +319,11 @@ static CUresult set_current(struct ct_memory_pool *pool, struct ct_memory_pool *
 
 CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool)
 {
-    if (pool->device != device || pool->kind.on_host)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of %s %d cannot be the current pool of device %d",
-                       pool->kind.on_host ? "host memory for device" : "device", pool->device->ordinal, device->ordinal);
-    if (pool->kind.imported)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "an imported pool cannot be a device's current pool");
+    if (pool->device != device)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of device %d cannot be the current pool of device %d", pool->device->ordinal,
+                       device->ordinal);
+    if (pool->kind.on_host || pool->kind.imported)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of host memory or an imported one cannot be a device's current pool");
     return set_current(pool, &device->pools->current);
 }
 
@@ -344,12 +344,9 @@ CUresult ct_memory_pool_host_current(CUmemoryPool *out)
     struct ct_device *device;
     CUresult r = host_pools_device(&device);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    ct_mutex_lock(&device->pools->lock);
-    *out = device->pools->host_current->object.handle;
-    ct_mutex_unlock(&device->pools->lock);
-    return CUDA_SUCCESS;
+    if (r == CUDA_SUCCESS)
+        *out = get_current(device->pools, &device->pools->host_current);
+    return r;
 }
 
 CUresult ct_memory_pool_set_host_current(struct ct_memory_pool *pool)

@@ -23,7 +23,8 @@ CUmemoryPool ct_memory_pool_current(struct ct_device *device);
 struct ct_device *ct_memory_pool_device_of(const struct ct_memory_pool *pool);
 /* INVALID_VALUE: the pool belongs to another device. */
 CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool);
-/* The same for pools of host memory, of which the process has a default and a current one. NOT_SUPPORTED: no device can have them. */
+/* The same for pools of host memory, of which the process has a default and a current one. NOT_SUPPORTED: the first device
+ * lacks unified addressing. */
 CUresult ct_memory_pool_host_default(CUmemoryPool *out);
 CUresult ct_memory_pool_host_current(CUmemoryPool *out);
 CUresult ct_memory_pool_set_host_current(struct ct_memory_pool *pool);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Access to memory pools. A device always has access to its own pools, and never to those of another device; the host has access to its own only.
- * Devices are given access to pools of the host, as in NVIDIA's driver; here it decides what queries say, and kernels can access their memory anyway. */
+ * Devices are given access to pools of the host, as in NVIDIA's driver. Here that decides only what queries return: kernels can access the memory in
+ * any case. */
 #include "memory_pool_blocks.h"
 
 #include "core/base/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in in front of nvJitLink, which links while a program runs and makes machine code. Here the result is an image with PTX, as the driver's
+/* A stand-in before nvJitLink, which links while a program runs and makes machine code. Here the result is an image with PTX, as the driver's
  * own linker makes it (cuLinkComplete):
  *
  *   inputs with PTX                  are linked by the driver
@@ -14,6 +14,7 @@
 #include <cuda.h>
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,7 +60,7 @@ struct link {
     bool has_lto;           /* option -lto */
     bool wants_ptx;         /* the program's own option -ptx */
     unsigned max_registers; /* option -maxrregcount=N; 0: no limit */
-    unsigned n_lto;         /* the number of inputs that nvJitLink got */
+    bool real_has_inputs;   /* nvJitLink itself got some: LTO-IR */
     CUlinkState state;      /* the driver's; NULL: there was no other input yet */
     const void *image;      /* the result, which the driver's link state owns; NULL: not complete */
     size_t image_size;
@@ -119,6 +120,7 @@ static bool has_option(uint32_t count, const char **options, const char *name)
     return false;
 }
 
+/* The value of the option -maxrregcount=N; 0: there is none. */
 static unsigned max_registers(uint32_t count, const char **options)
 {
     static const char name[] = "-maxrregcount=";
@@ -154,8 +156,8 @@ static nvJitLinkResult create_for_ptx(nvJitLinkHandle *out, uint32_t count, cons
 /* As nvJitLink's, which checks the options. */
 CT_EXPORTED nvJitLinkResult nvJitLinkCreate(nvJitLinkHandle *out, uint32_t count, const char **options)
 {
-    const bool readable = count && options, has_lto = readable && has_option(count, options, "-lto");
-    const bool wants_ptx = readable && has_option(count, options, "-ptx");
+    const uint32_t n_readable = options ? count : 0;
+    const bool has_lto = has_option(n_readable, options, "-lto"), wants_ptx = has_option(n_readable, options, "-ptx");
     struct link *link = calloc(1, sizeof *link);
     nvJitLinkResult result;
 
@@ -169,7 +171,7 @@ CT_EXPORTED nvJitLinkResult nvJitLinkCreate(nvJitLinkHandle *out, uint32_t count
     link->handle = *out;
     link->has_lto = has_lto;
     link->wants_ptx = wants_ptx;
-    link->max_registers = readable ? max_registers(count, options) : 0;
+    link->max_registers = max_registers(n_readable, options);
     pthread_mutex_lock(&lock);
     HASH_ADD_PTR(links, handle, link);
     pthread_mutex_unlock(&lock);
@@ -265,14 +267,10 @@ static nvJitLinkInputType type_of(const void *data, size_t size)
         const char *magic;
         nvJitLinkInputType type;
     } rows[] = {
-        {"\x7f"
-         "ELF",
-         NVJITLINK_INPUT_OBJECT}, /* or machine code; the driver's linker looks into either for PTX */
+        {ELFMAG, NVJITLINK_INPUT_OBJECT}, /* or machine code; the driver's linker looks into either for PTX */
         {"\x50\xed\x55\xba", NVJITLINK_INPUT_FATBIN},
         {"!<arch>\n", NVJITLINK_INPUT_LIBRARY},
-        {"\xed"
-         "CN\x7f",
-         NVJITLINK_INPUT_LTOIR},
+        {"\355CN\177", NVJITLINK_INPUT_LTOIR},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -320,7 +318,7 @@ CT_EXPORTED nvJitLinkResult nvJitLinkAddData(nvJitLinkHandle handle, nvJitLinkIn
     }
     result = add_to_real(handle, type, data, size, name);
     if (result == NVJITLINK_SUCCESS)
-        link->n_lto++;
+        link->real_has_inputs = true;
     return result;
 }
 
@@ -390,25 +388,33 @@ static nvJitLinkResult complete_real(nvJitLinkHandle handle)
     return real ? real(handle) : NVJITLINK_ERROR_INTERNAL;
 }
 
+/* Whether the result is nvJitLink's own: PTX of LTO-IR alone, as the program asked, or the error that there is no input. */
+static bool is_left_to_real(const struct link *link)
+{
+    return !link->state && (link->wants_ptx || !link->real_has_inputs);
+}
+
+static nvJitLinkResult complete_driver(struct link *link)
+{
+    void *image;
+    const nvJitLinkResult result = result_of(driver.cuLinkComplete(link->state, &image, &link->image_size));
+
+    if (result == NVJITLINK_SUCCESS)
+        link->image = image;
+    return result;
+}
+
 /* As nvJitLink's. INTERNAL: as there, a symbol is not defined; the error log names it. */
 CT_EXPORTED nvJitLinkResult nvJitLinkComplete(nvJitLinkHandle handle)
 {
     struct link *link = find_or_null(handle);
     nvJitLinkResult result = NVJITLINK_SUCCESS;
-    void *image;
 
-    if (!link || link->n_lto || !link->state)
-        result = complete_real(handle);
-    if (result != NVJITLINK_SUCCESS || !link || (link->wants_ptx && !link->state))
-        return result;
-    if (link->n_lto && (result = add_compiled(link)) != NVJITLINK_SUCCESS)
-        return result;
-    if (!link->state)
-        return result;
-    result = result_of(driver.cuLinkComplete(link->state, &image, &link->image_size));
-    if (result == NVJITLINK_SUCCESS)
-        link->image = image;
-    return result;
+    if (!link || is_left_to_real(link))
+        return complete_real(handle);
+    if (link->real_has_inputs && (result = complete_real(handle)) == NVJITLINK_SUCCESS)
+        result = add_compiled(link);
+    return result == NVJITLINK_SUCCESS ? complete_driver(link) : result;
 }
 
 /* As nvJitLink's. */
@@ -433,7 +439,7 @@ CT_EXPORTED nvJitLinkResult nvJitLinkGetLinkedCubin(nvJitLinkHandle handle, void
     return NVJITLINK_SUCCESS;
 }
 
-/* As nvJitLink's. The driver's linker has the word if it complained. */
+/* As nvJitLink's; the log of the driver's linker, if there is anything in it. */
 CT_EXPORTED nvJitLinkResult nvJitLinkGetErrorLogSize(nvJitLinkHandle handle, size_t *out)
 {
     const struct link *link = find_or_null(handle);

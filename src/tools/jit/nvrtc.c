@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stand-in in front of NVRTC, which compiles CUDA C++ while a program runs. Programs that ask it for machine code get PTX, which the driver
+/* A stand-in before NVRTC, which compiles CUDA C++ while a program runs. Programs that ask it for machine code get PTX, which the driver
  * loads just as well: machine code of NVIDIA's GPUs runs nowhere else. All other functions are NVRTC's own (real_library.h).
  * Source: NVRTC, User Guide. */
 #include "real_library.h"
@@ -38,12 +38,12 @@ static size_t architecture_option(const char *option)
 /* Where the name of a real architecture begins in an option, as in "-arch=sm_80", or in "sm_80" after "-arch"; otherwise NULL. */
 static const char *real_architecture_or_null(const char *option, const char *previous_or_null)
 {
-    const size_t length = architecture_option(option);
+    const size_t length = architecture_option(option), before = previous_or_null ? architecture_option(previous_or_null) : 0;
     const char *value = NULL;
 
     if (length && option[length])
         value = option + length + 1;
-    else if (previous_or_null && architecture_option(previous_or_null) == strlen(previous_or_null))
+    else if (before && !previous_or_null[before])
         value = option;
     return value && !strncmp(value, "sm_", 3) ? value : NULL;
 }
