@@ -28,6 +28,8 @@ set(same_version "(= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_LIBCUTTLE1_PACKAGE_NAME libcuttle1)
 set(CPACK_DEBIAN_LIBCUTTLE1_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBCUTTLE1_PACKAGE_DEPENDS "libvulkan1")
+# What packages of programs, such as python3-torch-cuda, depend on: a driver for CUDA 13.0, which NVIDIA's are from 580.65 on.
+set(CPACK_DEBIAN_LIBCUTTLE1_PACKAGE_PROVIDES "libcuda.so.1 (= 580.65)")
 set(CPACK_DEBIAN_LIBCUTTLE1_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd")
 set(CPACK_DEBIAN_LIBCUTTLE1_PACKAGE_SUGGESTS "cuttle, pocl-opencl-icd, libsnappy1v5")
 set(CPACK_DEBIAN_LIBCUTTLE1_DESCRIPTION "CUDA driver API through Vulkan and OpenCL
