@@ -234,10 +234,13 @@ static bool is_normalized(const struct model *model)
     return model_reads_floats(model) && model->format != CU_AD_FORMAT_FLOAT && model->format != CU_AD_FORMAT_HALF;
 }
 
-/* NVIDIA's GPUs filter normalized integers with 16 bits, and halves to halves. */
+/* NVIDIA's GPUs filter normalized integers with 16 bits, halves to halves, and integers to integers. */
 static double filter_precision(const struct model *model, double magnitude)
 {
-    return is_normalized(model) ? 1.0 / 32768 : model->format == CU_AD_FORMAT_HALF ? magnitude / 2048 : 2e-6 * magnitude;
+    return !model_reads_floats(model)           ? 1
+           : is_normalized(model)               ? 1.0 / 32768
+           : model->format == CU_AD_FORMAT_HALF ? magnitude / 2048
+                                                : 2e-6 * magnitude;
 }
 
 /* The texels along an axis that a position has a part of, or may have within the tolerance. */

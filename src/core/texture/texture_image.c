@@ -100,15 +100,15 @@ static bool is_exact(const struct ct_device_info *info, const struct ptx2spv_tex
            !strcmp(ct_config()->textures, "image");
 }
 
-/* Filtering across the edges of a cube needs a cube. Anisotropy is computed by generated code, which reads all objects of several levels where an
+/* Vulkan filters no integers. Filtering across the edges of a cube needs a cube. Anisotropy is computed by generated code, which reads all objects of several levels where an
  * instruction has derivatives. */
 static bool can_be_image(const struct ct_device_info *info, const struct ptx2spv_texture *record)
 {
     const bool linear = record->flags & PTX2SPV_TEXTURE_LINEAR, is_seamless = linear && record->flags & PTX2SPV_TEXTURE_SEAMLESS;
     const bool is_anisotropic = linear && record->max_anisotropy > 1 && record->n_levels == 1;
 
-    return info->target.sampled_images && !is_seamless && !is_anisotropic && has_image_addresses(record) && has_image_levels(record) &&
-           is_exact(info, record);
+    return info->target.sampled_images && !is_seamless && !is_anisotropic && !ct_texture_filters_integers(record) &&
+           has_image_addresses(record) && has_image_levels(record) && is_exact(info, record);
 }
 
 /* ---- creation ---- */

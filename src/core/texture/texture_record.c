@@ -437,6 +437,11 @@ static void set_base(struct ptx2spv_texture *record)
     }
 }
 
+bool ct_texture_filters_integers(const struct ptx2spv_texture *record)
+{
+    return record->flags & PTX2SPV_TEXTURE_LINEAR && !is_float(record->texel) && !(record->flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES);
+}
+
 CUresult ct_texture_record_sampler(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, struct ptx2spv_texture *record)
 {
     const bool is_linear_memory = resource->resType == CU_RESOURCE_TYPE_LINEAR;
@@ -444,18 +449,18 @@ CUresult ct_texture_record_sampler(const CUDA_RESOURCE_DESC *resource, const CUD
     if (record->flags & PTX2SPV_TEXTURE_SRGB && !(texture->flags & CU_TRSF_SRGB))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a texture of an sRGB format must have CU_TRSF_SRGB");
     record->flags |= flags_of(texture, record->texel);
-    if (!is_float(record->texel) && !(record->flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES))
-        record->flags &= ~(unsigned)(PTX2SPV_TEXTURE_LINEAR | PTX2SPV_TEXTURE_LINEAR_LEVELS); /* integers are not filtered */
+    if (!is_float(record->texel) && !(record->flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES)) /* integers are filtered within a level */
+        record->flags &= ~(unsigned)(PTX2SPV_TEXTURE_LINEAR_LEVELS | PTX2SPV_TEXTURE_SEAMLESS);
     if (record->texel != PTX2SPV_TEXEL_U8)
         record->flags &= ~(unsigned)PTX2SPV_TEXTURE_SRGB;
-    if (record->flags & PTX2SPV_TEXTURE_SEAMLESS && !(record->flags & PTX2SPV_TEXTURE_CUBE))
+    if (texture->flags & CU_TRSF_SEAMLESS_CUBEMAP && !(record->flags & PTX2SPV_TEXTURE_CUBE))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "seamless filtering of a texture that is no cube");
     set_addresses(texture, record);
     set_borders(texture, record);
     record->level_bias = texture->mipmapLevelBias;
     record->min_level = texture->minMipmapLevelClamp;
     record->max_level = texture->maxMipmapLevelClamp;
-    record->max_anisotropy = texture->maxAnisotropy;
+    record->max_anisotropy = ct_texture_filters_integers(record) ? 0 : texture->maxAnisotropy;
     set_base(record);
     if (is_linear_memory)
         ignore_sampler(record);

@@ -358,7 +358,59 @@ INLINE float shared_weight(struct cell cell)
     return x && y ? (float)(weight_of(cell.x, !x_low) * weight_of(cell.y, !y_low)) * (1.0f / 3.0f) : 0.0f;
 }
 
-/* A fetch from a cell. The result has floats, or integers as they are. */
+/* The weight of a corner of a cell in units of 1/256, rounded as NVIDIA's GPUs do it (asked of an H200): the part of a weight that an axis gives to
+ * its higher texel is rounded, the lower one gets the rest. */
+INLINE u32 rounded_weight(struct cell cell, u32 corner)
+{
+    u32 weight = weight_of(cell.x, corner & 1);
+
+    if (cell.dimensions > 1) {
+        const u32 high = (cell.x.weight * cell.y.weight + 128) >> 8; /* the part of the corner that is the higher one on both axes */
+        const u32 of_x = corner & 1 ? high : cell.y.weight - high;
+
+        weight = corner & 2 ? of_x : weight - of_x;
+    }
+    if (cell.dimensions > 2) {
+        const u32 high = (weight * cell.z.weight + 128) >> 8;
+
+        weight = corner & 4 ? high : weight - high;
+    }
+    return weight;
+}
+
+/* Linear filtering of integers that are not read as fractions, of which the manuals are silent. NVIDIA's GPUs round those of up to 16 bits to the
+ * nearest integer, upwards in the middle, and those of 32 bits downwards (asked of an H200). The sums of both halves fit 32 bits. */
+struct halves {
+    u32 high[4], low[4];
+};
+
+INLINE void add_integers(struct halves *sum, u32 weight, struct words texels, u32 texel)
+{
+#pragma unroll
+    for (u32 c = 0; c < 4; c++) {
+        sum->high[c] += weight * (texel == PTX2SPV_TEXEL_U32 ? texels.v[c] >> 16 : (u32)((int)texels.v[c] >> 16));
+        sum->low[c] += weight * (texels.v[c] & 0xFFFF);
+    }
+}
+
+INLINE struct words sum_of_integers(const struct halves *sum, u32 texel)
+{
+    const u32 half = channel_bits(texel) == 32 ? 0 : 128;
+    struct words out;
+
+#pragma unroll
+    for (u32 c = 0; c < 4; c++)
+        out.v[c] = (sum->high[c] << 8) + ((sum->low[c] + half) >> 8);
+    return out;
+}
+
+INLINE bool filters_integers(u64 record)
+{
+    return (MEMBER32(record, flags) & (PTX2SPV_TEXTURE_LINEAR | PTX2SPV_TEXTURE_NORMALIZED_VALUES)) == PTX2SPV_TEXTURE_LINEAR &&
+           MEMBER32(record, texel) <= PTX2SPV_TEXEL_S32;
+}
+
+/* A fetch from a cell. The result has floats, or integers. */
 INLINE struct words sample(u64 record, u64 level, struct cell cell)
 {
     const u32 flags = MEMBER32(record, flags), texel = MEMBER32(record, texel);
@@ -367,6 +419,8 @@ INLINE struct words sample(u64 record, u64 level, struct cell cell)
     const u32 corners = linear ? 1u << cell.dimensions : 1;
     const float share = cell.cube_side ? shared_weight(cell) : 0.0f;
     float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, unit;
+    const bool is_whole = filters_integers(record);
+    struct halves integers = {{0, 0, 0, 0}, {0, 0, 0, 0}};
     struct words out;
 
 #pragma clang loop unroll(disable)
@@ -389,12 +443,18 @@ INLINE struct words sample(u64 record, u64 level, struct cell cell)
             out = is_srgb ? decode(out) : linear ? convert(out, one) : normalize(out, texel);
         if (!linear)
             return out;
+        if (is_whole) {
+            add_integers(&integers, rounded_weight(cell, k), out, texel);
+            continue;
+        }
         if (!weight && share == 0.0f)
             continue;
 #pragma unroll
         for (u32 c = 0; c < 4; c++)
             sum[c] += ((float)weight + share) * bits_of(out.v[c]);
     }
+    if (is_whole)
+        return sum_of_integers(&integers, texel);
     unit = cell.dimensions == 1 ? 256.0f : cell.dimensions == 2 ? 65536.0f : 16777216.0f;
 #pragma unroll
     for (u32 c = 0; c < 4; c++) {
@@ -413,6 +473,18 @@ INLINE struct words blend(struct words a, struct words b, u32 weight)
     for (u32 c = 0; c < 4; c++)
         a.v[c] = word_of((bits_of(a.v[c]) * (float)(256 - weight) + bits_of(b.v[c]) * (float)weight) * (1.0f / 256.0f));
     return a;
+}
+
+INLINE struct words blend_with_border(u64 record, struct words texels)
+{
+    const u32 texel = MEMBER32(record, texel);
+    struct halves sum = {{0, 0, 0, 0}, {0, 0, 0, 0}};
+
+    if (!filters_integers(record))
+        return blend(texels, border_of(record), 128);
+    add_integers(&sum, 128, texels, texel);
+    add_integers(&sum, 128, border_of(record), texel);
+    return sum_of_integers(&sum, texel);
 }
 
 /* One level. A line with a border is filtered like the row y = 0 of a plane, half of which is the border: so do NVIDIA's GPUs. */
@@ -445,7 +517,7 @@ INLINE struct words sample_level(u64 record, u32 number, enum geometry geometry,
     cell.z = geometry == VOLUME ? place(at.z, at.dz, depth, modes[2], is_scaled, linear) : whole(clamp_slice(at.slice, depth));
     out = sample(record, level, cell);
     if (geometry == LINE && linear && modes[1] == PTX2SPV_TEXTURE_BORDER)
-        out = blend(out, border_of(record), 128);
+        out = blend_with_border(record, out);
     return out;
 }
 
