@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Compiles a corpus with a judge.
  *
- *   judge [--ocloc LIBRARY DEVICE] [--valid KIND] [--spills N] [--scalar-spills N] [--part K/N] [--batch N] [--chip NAME] [--table FILE]
- *         [--units NAME] [--probe WHAT] [--require TEXT] PATH..
+ *   judge [--ocloc LIBRARY DEVICE] [--valid KIND] [--spills N] [--scalar-spills N] [--crashes N] [--part K/N] [--batch N] [--chip NAME]
+ *         [--table FILE] [--units NAME] [--probe WHAT] [--require TEXT] PATH..
  *     PATH        PTX files and folders that contain them; a missing folder is ignored
  *     --ocloc     Intel's OpenCL compiler; default: the Vulkan driver that the loader finds
  *     --valid     spirv-val, on the code for a kind of device (judge_valid.c)
  *     --spills    how many registers a kernel may spill (0); --scalar-spills: how many scalar ones (0)
+ *     --crashes   how many kernels may crash the compiler (0)
  *     --part      K/N: the Kth (from 0) of N parts of all modules, chosen by their hashes
  *     --batch     compile up to N small modules as one, if the judge supports that (1). If that fails, or spills, each is compiled
  *     separately
@@ -15,7 +16,7 @@
  *                 which elements these are
  *     --require   text that the judge's name must contain, so that a test uses the right chip, and does not pass without a judge
  *     --table     write the statistics of each kernel there, one line each with tabs between, NAME first; needs --chip
- * Exit status: 0 success; 1 a kernel is rejected, spills, or crashes the compiler; 77 the judge is not available.
+ * Exit status: 0 success; 1 a kernel is rejected, or spills or crashes the compiler more than is allowed; 77 the judge is not available.
  * Each kernel, or batch, is compiled in a process of its own, except with spirv-val: if a compiler crashes, hangs or calls exit (Intel's
  * does), no other kernel is affected. */
 #include "judge.h"
@@ -45,7 +46,7 @@ enum { EXIT_GUILTY = 1, EXIT_USAGE = 2, EXIT_NO_JUDGE = 77 };
 
 struct options {
     const char *library, *device, *kind, *chip, *table, *require, *units, *probe;
-    uint64_t spills, scalar_spills, part, parts, batch;
+    uint64_t spills, scalar_spills, crashes, part, parts, batch;
     char **paths;
 };
 
@@ -66,7 +67,7 @@ struct trial {
     unsigned n_held;
     size_t held_words;
     uint64_t seen[EXHIBITS_MAX];
-    unsigned n_seen, compiled, lacking, uncompilable, too_long, guilty;
+    unsigned n_seen, compiled, lacking, uncompilable, too_long, crashes, guilty;
     uint64_t most_spills, most_scalar_spills;
 };
 
@@ -103,9 +104,10 @@ static void describe_end(int status, struct testimony *out)
     out->verdict = VERDICT_REFUSED;
     if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGXCPU))
         snprintf(out->why, sizeof out->why, "not compiled within %d seconds", PATIENCE_S);
-    else if (WIFSIGNALED(status))
+    else if (WIFSIGNALED(status)) {
+        out->verdict = VERDICT_CRASHED;
         snprintf(out->why, sizeof out->why, "the compiler crashes (%s)", strsignal(WTERMSIG(status)));
-    else
+    } else
         snprintf(out->why, sizeof out->why, "the compiler ends the process (exit status %d)", WEXITSTATUS(status));
 }
 
@@ -233,6 +235,9 @@ static void judge_alone(struct trial *trial, const struct held *held)
         accuse(trial, held->name, "not judged: there is no process for it");
     else if (testimony.verdict == VERDICT_COMPILED)
         weigh(trial, held->name, &testimony.statistics);
+    else if (testimony.verdict == VERDICT_CRASHED && trial->crashes < trial->options->crashes)
+        printf("%s: %s: %s; crash %u of %llu that are allowed\n", trial->path, held->name, testimony.why, ++trial->crashes,
+               (unsigned long long)trial->options->crashes);
     else
         accuse(trial, held->name, testimony.why);
 }
@@ -413,6 +418,8 @@ static int parse(char **argv, struct options *out)
             out->spills = strtoull(argv[1], NULL, 10);
         else if (!strcmp(name, "scalar-spills"))
             out->scalar_spills = strtoull(argv[1], NULL, 10);
+        else if (!strcmp(name, "crashes"))
+            out->crashes = strtoull(argv[1], NULL, 10);
         else if (!strcmp(name, "part"))
             out->part = strtoull(argv[1], &end, 10), out->parts = *end ? strtoull(end + 1, NULL, 10) : 0;
         else if (!strcmp(name, "batch"))

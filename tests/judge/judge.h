@@ -33,6 +33,7 @@ struct exhibit {
 enum verdict {
     VERDICT_COMPILED,
     VERDICT_REFUSED, /* the compiler rejects it; the reason is written to `why` */
+    VERDICT_CRASHED, /* the compiler ends by a signal; `why` has its name */
 };
 
 struct judge {
