@@ -437,9 +437,14 @@ static void set_base(struct ptx2spv_texture *record)
     }
 }
 
+static bool reads_integers(const struct ptx2spv_texture *record)
+{
+    return !is_float(record->texel) && !(record->flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES);
+}
+
 bool ct_texture_filters_integers(const struct ptx2spv_texture *record)
 {
-    return record->flags & PTX2SPV_TEXTURE_LINEAR && !is_float(record->texel) && !(record->flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES);
+    return record->flags & PTX2SPV_TEXTURE_LINEAR && reads_integers(record);
 }
 
 CUresult ct_texture_record_sampler(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, struct ptx2spv_texture *record)
@@ -449,7 +454,7 @@ CUresult ct_texture_record_sampler(const CUDA_RESOURCE_DESC *resource, const CUD
     if (record->flags & PTX2SPV_TEXTURE_SRGB && !(texture->flags & CU_TRSF_SRGB))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a texture of an sRGB format must have CU_TRSF_SRGB");
     record->flags |= flags_of(texture, record->texel);
-    if (!is_float(record->texel) && !(record->flags & PTX2SPV_TEXTURE_NORMALIZED_VALUES)) /* integers are filtered within a level */
+    if (reads_integers(record)) /* integers are filtered within a level */
         record->flags &= ~(unsigned)(PTX2SPV_TEXTURE_LINEAR_LEVELS | PTX2SPV_TEXTURE_SEAMLESS);
     if (record->texel != PTX2SPV_TEXEL_U8)
         record->flags &= ~(unsigned)PTX2SPV_TEXTURE_SRGB;

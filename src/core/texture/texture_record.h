@@ -20,7 +20,8 @@ CUresult ct_texture_record_surface(struct ct_context *context, const CUDA_RESOUR
 CUresult ct_texture_record_view(const CUDA_RESOURCE_VIEW_DESC *view, struct ptx2spv_texture *record);
 /* Whether linear filtering gives integers, of which the manuals are silent: NVIDIA's GPUs do it, and FFmpeg's scale_cuda uses it. */
 bool ct_texture_filters_integers(const struct ptx2spv_texture *record);
-/* How the texels are read. As in NVIDIA's driver, sRGB of other texels than 8-bit integers has no effect; nor has filtering of integers between levels.
+/* How the texels are read. As in NVIDIA's driver, sRGB of other texels than 8-bit integers has no effect. Nor has filtering of integers between
+ * levels or across the edges of a cube; what NVIDIA's GPUs do there is not known.
  * INVALID_VALUE: seamless filtering of a texture that is no cube, or a format of sRGB without CU_TRSF_SRGB. */
 CUresult ct_texture_record_sampler(const CUDA_RESOURCE_DESC *resource, const CUDA_TEXTURE_DESC *texture, struct ptx2spv_texture *record);
 
