@@ -41,21 +41,25 @@ def embedded(table, index):
     return rows, table.grad
 
 
+def train(model, optimizer, loss_of, rounds, inputs):
+    """Returns the losses of some rounds of training."""
+    optimizer = optimizer(model.parameters())
+    values = []
+    for _ in range(rounds):
+        optimizer.zero_grad()
+        loss = loss_of(model, *inputs)
+        loss.backward()
+        optimizer.step()
+        values.append(loss.detach())
+    return torch.stack(values)
+
+
 def trained(make, optimizer, loss_of, rounds):
     """Returns what computes the losses of some rounds of training of a model, whose first weights are the same on both sides."""
 
     def losses(*inputs):
         torch.manual_seed(2)
-        model = make().to(inputs[0].device)
-        step_of = optimizer(model.parameters())
-        values = []
-        for _ in range(rounds):
-            step_of.zero_grad()
-            loss = loss_of(model, *inputs)
-            loss.backward()
-            step_of.step()
-            values.append(loss.detach())
-        return torch.stack(values)
+        return train(make().to(inputs[0].device), optimizer, loss_of, rounds, inputs)
 
     return losses
 
@@ -113,37 +117,27 @@ def next_character_loss(model, text):
     return functional.cross_entropy(model(text[:, :-1]).flatten(0, 1), text[:, 1:].flatten())
 
 
+def mixed_loss(model, x, y):
+    """With autocast to bfloat16."""
+    with torch.autocast(x.device.type, torch.bfloat16):
+        return class_loss(model, x, y)
+
+
+def adamw(parameters):
+    return torch.optim.AdamW(parameters, 3e-3)
+
+
 def written(text):
     """30 characters that a transformer trained for 20 rounds writes after the first two of each row, each the likeliest."""
     torch.manual_seed(2)
     model = Writer().to(text.device)
-    optimizer = torch.optim.AdamW(model.parameters(), 3e-3)
-    for _ in range(20):
-        optimizer.zero_grad()
-        next_character_loss(model, text).backward()
-        optimizer.step()
+    train(model, adamw, next_character_loss, 20, [text])
     model.eval()
     line = text[:, :2]
     with torch.no_grad():
         for _ in range(30):
             line = torch.cat([line, model(line)[:, -1].argmax(-1, keepdim=True)], 1)
     return line
-
-
-def mixed_precision(x, y):
-    """Losses of training with autocast to bfloat16."""
-    torch.manual_seed(2)
-    model = nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 10)).to(x.device)
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    values = []
-    for _ in range(5):
-        optimizer.zero_grad()
-        with torch.autocast(x.device.type, torch.bfloat16):
-            loss = functional.cross_entropy(model(x), y)
-        loss.backward()
-        optimizer.step()
-        values.append(loss.detach().float())
-    return torch.stack(values)
 
 
 def recorded(x):
@@ -202,8 +196,8 @@ step("attention, 4 heads of 128 x 32, causal", lambda x: functional.scaled_dot_p
 step("net of convolutions, losses of 10 rounds of Adam", trained(net_of_convolutions, lambda p: torch.optim.Adam(p, 1e-2), class_loss, 10), pictures, classes, tolerance=1e-2)
 step("two residual blocks, losses of 5 rounds with momentum", trained(lambda: nn.Sequential(Residual(3, 16), Residual(16, 32), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10)), lambda p: torch.optim.SGD(p, 0.05, momentum=0.9), class_loss, 5), pictures, classes, tolerance=1e-2)
 step("LSTM, losses of 5 rounds of Adam", trained(Reader, lambda p: torch.optim.Adam(p, 1e-2), class_loss, 5), words[:160].reshape(8, 20), classes % 4, tolerance=1e-3)
-step("transformer, losses of 10 rounds of AdamW", trained(Writer, lambda p: torch.optim.AdamW(p, 3e-3), next_character_loss, 10), text, tolerance=1e-3)
+step("transformer, losses of 10 rounds of AdamW", trained(Writer, adamw, next_character_loss, 10), text, tolerance=1e-3)
 step("transformer, text that it writes after training", written, text, tolerance=0)
-step("training with autocast to bfloat16, 5 rounds", mixed_precision, numbers[:128, :64].contiguous(), words[:128] % 10, tolerance=2e-2)
+step("training with autocast to bfloat16, 5 rounds", trained(lambda: nn.Sequential(nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 10)), lambda p: torch.optim.SGD(p, 0.1), mixed_loss, 5), numbers[:128, :64].contiguous(), words[:128] % 10, tolerance=2e-2)
 step("CUDA graph of a product and a softmax, launched three times", recorded, small, tolerance=1e-4)
 steps.end()
