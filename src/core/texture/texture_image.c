@@ -100,8 +100,8 @@ static bool is_exact(const struct ct_device_info *info, const struct ptx2spv_tex
            !strcmp(ct_config()->textures, "image");
 }
 
-/* Vulkan filters no integers, and filters across the edges of cubes only. Anisotropy is computed by generated code, which reads all objects of several
- * levels where an instruction has derivatives. */
+/* Vulkan does not filter integers. Filtering across the edges of a cube needs a cube. Anisotropy is computed by generated code, which reads all
+ * objects of several levels where an instruction has derivatives. */
 static bool can_be_image(const struct ct_device_info *info, const struct ptx2spv_texture *record)
 {
     const bool linear = record->flags & PTX2SPV_TEXTURE_LINEAR, is_seamless = linear && record->flags & PTX2SPV_TEXTURE_SEAMLESS;
