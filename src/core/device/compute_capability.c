@@ -13,7 +13,9 @@
 
 #define CT_CHANNEL "device"
 /* A device with as much shared memory as every CUDA device has for a block reports the highest number whose PTX needs no clusters and no
- * warp-group instructions, which frameworks write for 9.0 and no device here has. Others report the oldest one that CUDA 13 compiles for. */
+ * warp-group instructions, which frameworks write for 9.0 and no device here has. So does a CPU, whose shared memory is ordinary memory, as is
+ * that in which larger blocks have theirs. Others report the oldest one that CUDA 13 compiles for, since programs choose larger blocks for
+ * newer ones. */
 #define DEFAULT_NUMBER 89
 #define SMALL_NUMBER 75
 #define CUDA_SHARED_BYTES 49152u
@@ -69,12 +71,17 @@ static void choose(void)
     chosen = ct_compute_capability_chosen_or_null("CUTTLE_COMPUTE_CAPABILITY", ct_config()->compute_capability);
 }
 
+static bool has_fast_shared(const struct ct_device_info *info)
+{
+    return info->shared_bytes >= CUDA_SHARED_BYTES || info->kind == CT_DEVICE_CPU;
+}
+
 const struct ct_compute_capability *ct_compute_capability(const struct ct_device_info *info)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
     pthread_once(&once, choose);
-    return chosen ? chosen : ct_compute_capability_find_or_null(info->shared_bytes >= CUDA_SHARED_BYTES ? DEFAULT_NUMBER : SMALL_NUMBER);
+    return chosen ? chosen : ct_compute_capability_find_or_null(has_fast_shared(info) ? DEFAULT_NUMBER : SMALL_NUMBER);
 }
 
 static atomic_uint for_images; /* relaxed: a single value */
