@@ -55,16 +55,18 @@ static struct oracle_object **push_objects(struct oracle_thread *thread, struct 
     return places;
 }
 
-static struct oracle_frame *push_frame(struct oracle_thread *thread, const struct ptx_function *function)
+static struct oracle_frame *push_frame(struct oracle_thread *thread, const struct oracle_module *module,
+                                       const struct ptx_function *function)
 {
     struct oracle_frame *frame = oracle_zalloc(1, sizeof *frame);
 
     frame->caller = thread->frame;
     frame->function = function;
+    frame->body = module->bodies[function->number];
     frame->locals_before = thread->locals.n;
     frame->local_top_before = thread->local_top;
-    frame->registers = oracle_zalloc(function->registers.n + 1, sizeof *frame->registers);
-    frame->variables = push_objects(thread, function->variables.v, function->variables.n);
+    frame->registers = oracle_zalloc(frame->body->registers.n + 1, sizeof *frame->registers);
+    frame->variables = push_objects(thread, frame->body->variables.v, frame->body->variables.n);
     if (frame->caller) {
         frame->params = push_objects(thread, function->params, function->n_params);
         frame->results = push_objects(thread, function->results, function->n_results);
@@ -91,7 +93,7 @@ static void pop_frame(struct oracle_thread *thread)
 
 void oracle_enter_kernel(struct oracle_step *s)
 {
-    s->thread->frame = push_frame(s->thread, s->grid->entry);
+    s->thread->frame = push_frame(s->thread, s->grid->module, s->grid->entry);
     s->frame = s->thread->frame;
 }
 
@@ -223,7 +225,7 @@ void oracle_do_call(struct oracle_step *s)
         oracle_fail(s, ORACLE_CALL_DEPTH, "calls are nested deeper than %u", limit);
         return;
     }
-    frame = push_frame(s->thread, callee);
+    frame = push_frame(s->thread, s->grid->module, callee);
     frame->call = s->insn;
     pass_arguments(s, frame, arguments, n_arguments);
     s->thread->frame = s->frame = frame;

@@ -44,10 +44,11 @@ typedef uint64_t oracle_register[4]; /* one word for each component; .b128: two 
 struct oracle_frame {
     struct oracle_frame *caller; /* NULL: this is the kernel's frame */
     const struct ptx_function *function;
+    const struct ptx_body *body;
     const struct ptx_instruction *call; /* the caller's instruction */
-    uint32_t pc;                        /* index in function->body */
+    uint32_t pc;                        /* index in body->instructions */
     oracle_register *registers;
-    struct oracle_object **variables, **params, **results; /* as in function; NULL items: without storage in this frame */
+    struct oracle_object **variables, **params, **results; /* as in body and function; NULL items: without storage in this frame */
     uint32_t locals_before;                                /* number of the thread's local objects at entry */
     uint64_t local_top_before;
     bool carry; /* the condition code register's CC.CF */
@@ -116,7 +117,9 @@ struct oracle_place {
 struct oracle_module {
     struct ptx2spv_module *parsed;
     const struct ptx_module *syntax;
-    struct oracle_place *places; /* .global and .const */
+    struct ct_compilation compilation; /* of the bodies */
+    const struct ptx_body **bodies;    /* by the functions' numbers */
+    struct oracle_place *places;       /* .global and .const */
     uint32_t n_places;
     const struct ptx_variable **shared; /* .shared, arrays without size last */
     uint32_t n_shared;

@@ -56,7 +56,7 @@ static struct oracle_object *parameter_place(struct oracle_step *s, const struct
 {
     const struct oracle_frame *frame = s->frame;
     const struct ptx_function *function = frame->function;
-    struct oracle_object *place = place_in(variable, function->variables.v, function->variables.n, frame->variables);
+    struct oracle_object *place = place_in(variable, frame->body->variables.v, frame->body->variables.n, frame->variables);
 
     if (place)
         return place;

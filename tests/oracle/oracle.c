@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules, their variables, and grids. */
 #include "machine.h"
+#include "ptx2spv/module/bodies.h"
 #include "ptx2spv/module/module.h"
 
 #include <stdarg.h>
@@ -116,12 +117,14 @@ static void collect_all(struct oracle_module *module)
     uint64_t top = ORACLE_IMAGE_BASE;
 
     for (uint32_t i = 0; i < syntax->functions.n; i++)
-        n += syntax->functions.v[i]->variables.n;
+        n += syntax->functions.v[i]->variables.n + module->bodies[i]->variables.n;
     module->places = oracle_zalloc(n, sizeof *module->places);
     module->shared = oracle_zalloc(n, sizeof *module->shared);
     collect(module, syntax->variables.v, syntax->variables.n, &top);
-    for (uint32_t i = 0; i < syntax->functions.n; i++)
+    for (uint32_t i = 0; i < syntax->functions.n; i++) {
         collect(module, syntax->functions.v[i]->variables.v, syntax->functions.v[i]->variables.n, &top);
+        collect(module, module->bodies[i]->variables.v, module->bodies[i]->variables.n, &top);
+    }
 }
 
 static uint64_t address_of(const struct oracle_module *module, const struct ptx_init *init)
@@ -162,6 +165,20 @@ static void keep_message(void *user, const struct ptx2spv_diagnostic *diagnostic
     snprintf(result->message, sizeof result->message, "line %u: %s", diagnostic->line, diagnostic->text);
 }
 
+static void parse_bodies(struct oracle_module *module)
+{
+    struct ct_compilation *compilation = &module->compilation;
+    const uint32_t n = module->syntax->functions.n;
+
+    compilation->arena.on_exhausted = compilation->scratch.on_exhausted = &compilation->exhausted;
+    if (setjmp(compilation->exhausted))
+        abort();
+    module->bodies = CT_ARENA_ARRAY(&compilation->arena, const struct ptx_body *, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (!(module->bodies[i] = ct_body_parse(compilation, module->syntax->functions.v[i])))
+            abort(); /* the module would not have been created */
+}
+
 struct oracle_module *oracle_module_create(const char *text, struct oracle_result *result)
 {
     const struct ptx2spv_options options = {.on_diagnostic = keep_message, .user = result};
@@ -177,6 +194,7 @@ struct oracle_module *oracle_module_create(const char *text, struct oracle_resul
     module = oracle_zalloc(1, sizeof *module);
     module->parsed = parsed;
     module->syntax = parsed->syntax;
+    parse_bodies(module);
     collect_all(module);
     for (uint32_t i = 0; i < module->n_places; i++)
         initialize(module, &module->places[i]);
@@ -190,6 +208,8 @@ void oracle_module_destroy(struct oracle_module *module)
     oracle_objects_finish(&module->objects);
     free(module->places);
     free(module->shared);
+    ct_arena_finish(&module->compilation.scratch);
+    ct_arena_finish(&module->compilation.arena);
     ptx2spv_module_destroy(module->parsed);
     free(module);
 }

@@ -35,14 +35,14 @@ static void execute(struct oracle_step *s)
 static void step(struct oracle_block *block, struct oracle_thread *thread)
 {
     struct oracle_step s = {.grid = block->grid, .block = block, .thread = thread, .frame = thread->frame};
-    const struct ptx_function *function = thread->frame->function;
+    const struct ptx_body *body = thread->frame->body;
     const uint64_t limit = block->grid->launch->step_limit ? block->grid->launch->step_limit : UINT64_C(1) << 32;
 
-    if (thread->frame->pc >= function->n_body) {
+    if (thread->frame->pc >= body->instructions.n) {
         oracle_leave(&s);
         return;
     }
-    s.insn = &function->body[thread->frame->pc];
+    s.insn = &body->instructions.v[thread->frame->pc];
     if (++block->grid->result->steps > limit) {
         oracle_fail(&s, ORACLE_STEP_LIMIT, "more than %llu instructions", (unsigned long long)limit);
         return;

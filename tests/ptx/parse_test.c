@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parser: the syntax tree of PTX text. Expectations are from the PTX ISA's sections on syntax, constants, variables and operands. */
+#include "ptx2spv/module/bodies.h"
 #include "ptx2spv/syntax/opcodes.h"
 
 #include <setjmp.h>
@@ -33,7 +34,7 @@ static void run(struct parsed *parsed)
 {
     if (setjmp(parsed->compilation.exhausted))
         fail_msg("out of memory");
-    parsed->module = ptx_parse(&parsed->compilation, 0);
+    parsed->module = ptx_parse(&parsed->compilation, 0, ct_body_note_system);
 }
 
 static struct parsed *parse(const char *text)
@@ -41,16 +42,32 @@ static struct parsed *parse(const char *text)
     struct parsed *parsed = calloc(1, sizeof *parsed);
 
     assert_non_null(parsed);
-    parsed->compilation.arena.on_exhausted = parsed->compilation.scratch.on_exhausted = &parsed->compilation.exhausted;
+    parsed->compilation.arena.on_exhausted = parsed->compilation.scratch.on_exhausted = parsed->compilation.bodies.on_exhausted =
+        &parsed->compilation.exhausted;
     parsed->compilation.options.on_diagnostic = on_diagnostic;
     parsed->text = strdup(text);
     parsed->source = (struct ct_source){NULL, parsed->text, strlen(text)};
     parsed->compilation.sources = &parsed->source;
     parsed->compilation.n_sources = 1;
     run(parsed);
-    ct_arena_finish(&parsed->compilation.scratch); /* the tree must not refer to scratch memory */
+    ct_arena_finish(&parsed->compilation.scratch); /* the tree must not refer to this memory */
+    ct_arena_finish(&parsed->compilation.bodies);
     assert_non_null(parsed->module);
     return parsed;
+}
+
+/* The body of a function, parsed again. */
+static const struct ptx_body *body_of(struct parsed *parsed, const struct ptx_function *function)
+{
+    const struct ptx_body *body;
+
+    if (setjmp(parsed->compilation.exhausted))
+        fail_msg("out of memory");
+    body = ptx_parse_again(&parsed->compilation, function);
+    ct_arena_finish(&parsed->compilation.scratch);
+    assert_non_null(body);
+    assert_int_equal(body->instructions.n, function->n_instructions);
+    return body;
 }
 
 static void finish(struct parsed *parsed)
@@ -60,8 +77,8 @@ static void finish(struct parsed *parsed)
     free(parsed);
 }
 
-/* A kernel with the given statements; *function is set to it. */
-static struct parsed *parse_body(const char *statements, const struct ptx_function **function)
+/* A kernel with the given statements; *body is set to its body. */
+static struct parsed *parse_body(const char *statements, const struct ptx_body **body)
 {
     char text[4096];
     struct parsed *parsed;
@@ -69,7 +86,7 @@ static struct parsed *parse_body(const char *statements, const struct ptx_functi
     snprintf(text, sizeof text, "%s%s%s%s\n}\n", HEAD,
              ".global .align 4 .u32 g[4]; .shared .b32 s[8];\n.visible .entry k(.param .u64 out)\n{\n", REGISTERS, statements);
     parsed = parse(text);
-    *function = parsed->module->functions.v[parsed->module->functions.n - 1];
+    *body = body_of(parsed, parsed->module->functions.v[parsed->module->functions.n - 1]);
     return parsed;
 }
 
@@ -299,16 +316,16 @@ static void linkage_and_attributes(void **state)
 
 static void register_ranges(void **state)
 {
-    const struct ptx_function *k;
+    const struct ptx_body *k;
     struct parsed *parsed =
         parse_body("mov.b32 %r7, %r0; { .reg .f32 %r<3>; mov.f32 %r2, 0f00000000; mov.b32 %r7, 1; } mov.b32 %r2, %r7; ret;", &k);
 
     (void)state;
-    assert_string_equal(k->body[0].operands[0].reg->name, "%r7");
-    assert_int_equal(k->body[1].operands[0].reg->type, PTX_F32); /* the inner range hides the outer one up to %r2 */
-    assert_ptr_equal(k->body[2].operands[0].reg, k->body[0].operands[0].reg);
-    assert_int_equal(k->body[3].operands[0].reg->type, PTX_B32);
-    assert_ptr_equal(k->body[3].operands[1].reg, k->body[0].operands[0].reg);
+    assert_string_equal(k->instructions.v[0].operands[0].reg->name, "%r7");
+    assert_int_equal(k->instructions.v[1].operands[0].reg->type, PTX_F32); /* the inner range hides the outer one up to %r2 */
+    assert_ptr_equal(k->instructions.v[2].operands[0].reg, k->instructions.v[0].operands[0].reg);
+    assert_int_equal(k->instructions.v[3].operands[0].reg->type, PTX_B32);
+    assert_ptr_equal(k->instructions.v[3].operands[1].reg, k->instructions.v[0].operands[0].reg);
     for (uint32_t i = 0; i < k->registers.n; i++)
         assert_int_equal(k->registers.v[i]->index, i);
     finish(parsed);
@@ -334,40 +351,40 @@ static void long_and_odd_names(void **state)
 
 static void labels_and_their_scopes(void **state)
 {
-    const struct ptx_function *k;
+    const struct ptx_body *k;
     struct parsed *parsed = parse_body("bra END; L: { L: bra L; bra END; { bra M; } M: } bra L; END: ret;", &k);
 
     (void)state;
-    assert_int_equal(k->n_body, 6);
-    assert_int_equal(k->body[0].operands[0].label->statement, 5); /* END */
-    assert_int_equal(k->body[1].operands[0].label->statement, 1); /* the inner L */
-    assert_int_equal(k->body[2].operands[0].label->statement, 5);
-    assert_int_equal(k->body[3].operands[0].label->statement, 4); /* M, one scope out */
-    assert_int_equal(k->body[4].operands[0].label->statement, 1); /* the outer L */
-    assert_ptr_not_equal(k->body[4].operands[0].label, k->body[1].operands[0].label);
-    for (uint32_t i = 0; i < k->n_body - 1; i++)
-        assert_true(k->body[i].operands[0].label->defined);
+    assert_int_equal(k->instructions.n, 6);
+    assert_int_equal(k->instructions.v[0].operands[0].label->statement, 5); /* END */
+    assert_int_equal(k->instructions.v[1].operands[0].label->statement, 1); /* the inner L */
+    assert_int_equal(k->instructions.v[2].operands[0].label->statement, 5);
+    assert_int_equal(k->instructions.v[3].operands[0].label->statement, 4); /* M, one scope out */
+    assert_int_equal(k->instructions.v[4].operands[0].label->statement, 1); /* the outer L */
+    assert_ptr_not_equal(k->instructions.v[4].operands[0].label, k->instructions.v[1].operands[0].label);
+    for (uint32_t i = 0; i < k->instructions.n - 1; i++)
+        assert_true(k->instructions.v[i].operands[0].label->defined);
     finish(parsed);
 }
 
 static void label_at_the_end(void **state)
 {
-    const struct ptx_function *k;
+    const struct ptx_body *k;
     struct parsed *parsed = parse_body("bra END; ret; END:", &k);
 
     (void)state;
-    assert_int_equal(k->body[0].operands[0].label->statement, k->n_body);
+    assert_int_equal(k->instructions.v[0].operands[0].label->statement, k->instructions.n);
     finish(parsed);
 }
 
 static void branch_targets(void **state)
 {
-    const struct ptx_function *k;
+    const struct ptx_body *k;
     struct parsed *parsed = parse_body("A: ret; list: .branchtargets A, B, A; brx.idx %r1, list; B: ret;", &k);
-    const struct ptx_targets *targets = k->body[1].operands[1].targets;
+    const struct ptx_targets *targets = k->instructions.v[1].operands[1].targets;
 
     (void)state;
-    assert_int_equal(k->body[1].operands[1].kind, PTX_OPND_SYMBOL);
+    assert_int_equal(k->instructions.v[1].operands[1].kind, PTX_OPND_SYMBOL);
     assert_int_equal(targets->n, 3);
     assert_int_equal(targets->labels[0]->statement, 0);
     assert_int_equal(targets->labels[1]->statement, 2);
@@ -391,10 +408,10 @@ static void modifiers_in_any_order(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
-        const struct ptx_function *a, *b;
+        const struct ptx_body *a, *b;
         struct parsed *left = parse_body(pairs[i][0], &a), *right = parse_body(pairs[i][1], &b);
 
-        if (memcmp(&a->body[0].mods, &b->body[0].mods, sizeof a->body[0].mods) != 0)
+        if (memcmp(&a->instructions.v[0].mods, &b->instructions.v[0].mods, sizeof a->instructions.v[0].mods) != 0)
             fail_msg("%s is not %s", pairs[i][1], pairs[i][0]);
         finish(left);
         finish(right);
@@ -403,40 +420,40 @@ static void modifiers_in_any_order(void **state)
 
 static void words_of_two_meanings(void **state)
 {
-    const struct ptx_function *k;
+    const struct ptx_body *k;
     struct parsed *parsed = parse_body("setp.lo.u32 %p1, %r1, %r2; mul.lo.u32 %r1, %r2, %r3; vote.sync.uni.pred %p1, %p2, -1; bra.uni L; L:"
                                        "bar.red.and.pred %p1, 0, %p2; setp.eq.and.b32 %p1, %r1, %r2, %p2; min.NaN.f32 %f1, %f2, %f3; "
                                        "setp.nan.f32 %p1, %f1, %f2;",
                                        &k);
 
     (void)state;
-    assert_int_equal(k->body[0].mods.compare, PTX_LO);
-    assert_int_equal(k->body[0].mods.half, PTX_HALF_NONE);
-    assert_int_equal(k->body[1].mods.half, PTX_LO_HALF);
-    assert_int_equal(k->body[2].mods.mode, PTX_MODE_UNI);
-    assert_false(k->body[2].mods.uni);
-    assert_true(k->body[3].mods.uni);
-    assert_int_equal(k->body[4].mods.mode, PTX_MODE_RED);
-    assert_int_equal(k->body[4].mods.operation, PTX_AND);
-    assert_int_equal(k->body[5].mods.operation, PTX_AND);
-    assert_true(k->body[6].mods.nan);
-    assert_int_equal(k->body[7].mods.compare, PTX_NAN);
+    assert_int_equal(k->instructions.v[0].mods.compare, PTX_LO);
+    assert_int_equal(k->instructions.v[0].mods.half, PTX_HALF_NONE);
+    assert_int_equal(k->instructions.v[1].mods.half, PTX_LO_HALF);
+    assert_int_equal(k->instructions.v[2].mods.mode, PTX_MODE_UNI);
+    assert_false(k->instructions.v[2].mods.uni);
+    assert_true(k->instructions.v[3].mods.uni);
+    assert_int_equal(k->instructions.v[4].mods.mode, PTX_MODE_RED);
+    assert_int_equal(k->instructions.v[4].mods.operation, PTX_AND);
+    assert_int_equal(k->instructions.v[5].mods.operation, PTX_AND);
+    assert_true(k->instructions.v[6].mods.nan);
+    assert_int_equal(k->instructions.v[7].mods.compare, PTX_NAN);
     finish(parsed);
 }
 
 static void hints_without_effect(void **state)
 {
-    const struct ptx_function *k;
+    const struct ptx_body *k;
     struct parsed *parsed = parse_body("ld.global.nc.L1::no_allocate.L2::256B.v2.f32 {%f1, %f2}, [%rd1]; st.global.cs.u32 [%rd1], %r1;"
                                        "ld.global.L2::cache_hint.u32 %r1, [%rd1], %rd2; ld.global.cv.u32 %r1, [%rd1];",
                                        &k);
 
     (void)state;
-    assert_true(k->body[0].mods.nc);
-    assert_int_equal(k->body[0].mods.vector, 2);
+    assert_true(k->instructions.v[0].mods.nc);
+    assert_int_equal(k->instructions.v[0].mods.vector, 2);
     for (uint32_t i = 0; i < 4; i++)
-        assert_int_equal(k->body[i].mods.unsupported, 0);
-    assert_int_equal(k->body[3].mods.semantics, PTX_VOLATILE);
+        assert_int_equal(k->instructions.v[i].mods.unsupported, 0);
+    assert_int_equal(k->instructions.v[3].mods.semantics, PTX_VOLATILE);
     finish(parsed);
 }
 
@@ -454,14 +471,14 @@ static void unsupported_words_are_marked(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        const struct ptx_function *k;
+        const struct ptx_body *k;
         struct parsed *parsed = parse_body(refused[i].statement, &k);
         unsigned length;
         const char *word;
 
-        if (!k->body[0].mods.unsupported)
+        if (!k->instructions.v[0].mods.unsupported)
             fail_msg("%s is not marked", refused[i].statement);
-        word = ptx_unsupported_word(&k->body[0], &length);
+        word = ptx_unsupported_word(&k->instructions.v[0], &length);
         if (length != strlen(refused[i].word) || memcmp(word, refused[i].word, length) != 0)
             fail_msg("%s: the word is %.*s", refused[i].statement, (int)length, word);
         finish(parsed);
@@ -470,14 +487,14 @@ static void unsupported_words_are_marked(void **state)
 
 static void operand_kinds(void **state)
 {
-    const struct ptx_function *k;
+    const struct ptx_body *k;
     struct parsed *parsed = parse_body(
         "@!%p1 mov.u32 %r1, %tid.y; mov.u32 %r1, -5; mov.f32 %f1, 0f3F800000; mov.u64 %rd1, g + 8; ld.global.u32 %r1, [%rd1 + -4];"
         "ld.global.u32 %r1, [g+4]; ld.global.u32 %r1, g[2]; mov.b64 {%r1, _}, %rd1; setp.ne.s32 %p1|%p2, %r1, WARP_SZ;"
         "mov.f32 %f1, quad.z; mov.u32 %r1, WARP_SZ - 1; ld.shared.u32 %r1, [16]; selp.b32 %r1, 1, 0, %p1;"
         "add.f32 %f1, %f2, -1.5;",
         &k);
-    const struct ptx_instruction *insn = k->body;
+    const struct ptx_instruction *insn = k->instructions.v;
 
     (void)state;
     assert_non_null(insn[0].guard);
@@ -515,15 +532,15 @@ static void operand_kinds(void **state)
 
 static void source_places(void **state)
 {
-    const struct ptx_function *k;
+    const struct ptx_body *k;
     struct parsed *parsed = parse_body("add.u32 %r1,\n  %r2, %r3;", &k); /* the statements begin in line 8 */
 
     (void)state;
-    assert_int_equal(k->body[0].where.line, 8);
-    assert_int_equal(k->body[0].where.column, 1);
-    assert_int_equal(k->body[0].operands[1].where.line, 9);
-    assert_int_equal(k->body[0].operands[1].where.column, 3);
-    assert_string_equal(k->body[0].text, "add.u32");
+    assert_int_equal(k->instructions.v[0].where.line, 8);
+    assert_int_equal(k->instructions.v[0].where.column, 1);
+    assert_int_equal(k->instructions.v[0].operands[1].where.line, 9);
+    assert_int_equal(k->instructions.v[0].operands[1].where.column, 3);
+    assert_string_equal(k->instructions.v[0].text, "add.u32");
     finish(parsed);
 }
 
@@ -537,7 +554,7 @@ static void calls(void **state)
                                        "p: .callprototype (.param .b32 _) _ (.param .b32 _, .param .b64 _);\ncall (x), %rd1, (a, b), p;\n"
                                        "t: .calltargets f;\ncall (x), %rd1, (a, b), t;\nret;\n}\n");
     const struct ptx_function *f = parsed->module->functions.v[0], *k = parsed->module->functions.v[2];
-    const struct ptx_instruction *insn = k->body;
+    const struct ptx_instruction *insn = body_of(parsed, k)->instructions.v;
 
     (void)state;
     assert_int_equal(f->n_params, 2);
@@ -568,7 +585,7 @@ static void declaration_then_definition(void **state)
 
     (void)state;
     assert_int_equal(parsed->module->functions.n, 2);
-    assert_true(k->body[0].operands[1].function->has_body);
+    assert_true(body_of(parsed, k)->instructions.v[0].operands[1].function->has_body);
     finish(parsed);
 }
 
@@ -594,11 +611,15 @@ static void registers_as_parameters(void **state)
 {
     struct parsed *parsed = parse(HEAD ".func (.reg .u32 r) f(.reg .u32 a, .param .u32 b) { add.u32 r, a, 1; ret; }\n");
     const struct ptx_function *f = parsed->module->functions.v[0];
+    const struct ptx_body *body = body_of(parsed, f);
 
     (void)state;
-    assert_ptr_equal(f->body[0].operands[0].reg, f->result_regs[0]);
-    assert_ptr_equal(f->body[0].operands[1].reg, f->param_regs[0]);
+    assert_ptr_equal(body->instructions.v[0].operands[0].reg, f->result_regs[0]);
+    assert_ptr_equal(body->instructions.v[0].operands[1].reg, f->param_regs[0]);
     assert_null(f->param_regs[1]);
+    assert_int_equal(body->registers.n, 2);
+    for (uint32_t i = 0; i < body->registers.n; i++)
+        assert_int_equal(body->registers.v[i]->index, i);
     finish(parsed);
 }
 
@@ -609,7 +630,57 @@ static void aliases(void **state)
     (void)state;
     assert_string_equal(parsed->module->functions.v[1]->name, "g");
     assert_true(parsed->module->functions.v[1]->has_body);
-    assert_ptr_equal(parsed->module->functions.v[1]->body, parsed->module->functions.v[0]->body);
+    assert_int_equal(body_of(parsed, parsed->module->functions.v[1])->instructions.n, 1);
+    finish(parsed);
+}
+
+/* Those in .global and .const space are the module's; the initial values are not changed when the body is parsed again. */
+static void variables_of_bodies(void **state)
+{
+    struct parsed *parsed =
+        parse(HEAD ".global .u32 outside;\n.func f();\n.entry k() { .global .align 8 .u64 a[2] = {outside, f}; .shared .b32 s[4];\n"
+                   "{ .local .b32 l; .const .u32 c = 7; .reg .b64 %x; mov.u64 %x, a; mov.u64 %x, c; mov.u64 %x, s; mov.u64 %x, l;\n"
+                   "mov.u64 %x, outside; mov.u64 %x, f; mov.u64 %x, outside; } ret; }\n");
+    const struct ptx_function *k = parsed->module->functions.v[1];
+    const struct ptx_init *inits = k->variables.v[0]->inits;
+    const struct ptx_body *first = body_of(parsed, k), *second = body_of(parsed, k);
+
+    (void)state;
+    assert_int_equal(k->variables.n, 2);
+    assert_int_equal(first->variables.n, 2);
+    assert_int_equal(k->references.n, 2);
+    assert_ptr_equal(k->references.v[0].variable, parsed->module->variables.v[0]);
+    assert_ptr_equal(k->references.v[1].function, parsed->module->functions.v[0]);
+    assert_true(k->references.v[1].takes_address);
+    for (int again = 0; again < 2; again++) {
+        const struct ptx_instruction *insn = (again ? second : first)->instructions.v;
+
+        for (uint32_t i = 0; i < 2; i++)
+            assert_ptr_equal(insn[i].operands[1].variable, k->variables.v[i]);
+        for (uint32_t i = 2; i < 4; i++)
+            assert_ptr_equal(insn[i].operands[1].variable, (again ? second : first)->variables.v[i - 2]);
+        assert_ptr_equal(insn[4].operands[1].variable, parsed->module->variables.v[0]);
+        assert_ptr_equal(insn[5].operands[1].function, parsed->module->functions.v[0]);
+    }
+    assert_ptr_equal(k->variables.v[0]->inits, inits);
+    assert_int_equal(k->variables.v[0]->n_inits, 2);
+    assert_ptr_equal(inits[0].variable, parsed->module->variables.v[0]);
+    assert_int_equal(k->variables.v[1]->inits[0].bits, 7);
+    finish(parsed);
+}
+
+static void old_parameters_in_bodies(void **state)
+{
+    struct parsed *parsed =
+        parse(".version 1.3\n.target sm_13\n.entry k { .param .u32 a; .reg .u32 %r<3>; .param .u64 b; ld.param.u32 %r1, [a];\n"
+              "ld.param.u32 %r2, [b]; exit; }\n");
+    const struct ptx_function *k = parsed->module->functions.v[0];
+    const struct ptx_body *body = body_of(parsed, k);
+
+    (void)state;
+    assert_int_equal(k->n_params, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_ptr_equal(body->instructions.v[i].operands[1].variable, k->params[i]);
     finish(parsed);
 }
 
@@ -620,7 +691,7 @@ static void old_versions_without_modifiers(void **state)
 
     (void)state;
     assert_int_equal(parsed->module->isa_version, 13);
-    assert_int_equal(parsed->module->functions.v[0]->n_body, 4);
+    assert_int_equal(body_of(parsed, parsed->module->functions.v[0])->instructions.n, 4);
     finish(parsed);
 }
 
@@ -650,6 +721,8 @@ int main(void)
         cmocka_unit_test(declaration_then_definition),
         cmocka_unit_test(directives_of_kernels),
         cmocka_unit_test(registers_as_parameters),
+        cmocka_unit_test(variables_of_bodies),
+        cmocka_unit_test(old_parameters_in_bodies),
         cmocka_unit_test(aliases),
         cmocka_unit_test(old_versions_without_modifiers),
     };

@@ -5,6 +5,7 @@
  * A block begins at each label and after each jump. build.def and the file of each instruction family define the translation of the
  * opcodes. */
 #include "build_async.h"
+#include "ptx2spv/module/bodies.h"
 
 #include <string.h>
 
@@ -34,11 +35,11 @@ static const struct ct_build_rule *rule_of(const struct ptx_instruction *insn)
 
 static void make_registers(struct ct_build *b)
 {
-    const struct ptx_function *source = b->source;
+    const struct ptx_body *syntax = b->syntax;
 
-    b->registers = CT_ARENA_ARRAY(&b->fn->compilation->scratch, ct_value, source->registers.n);
-    for (uint32_t i = 0; i < source->registers.n; i++) {
-        const struct ptx_register *reg = source->registers.v[i];
+    b->registers = CT_ARENA_ARRAY(&b->fn->compilation->scratch, ct_value, syntax->registers.n);
+    for (uint32_t i = 0; i < syntax->registers.n; i++) {
+        const struct ptx_register *reg = syntax->registers.v[i];
 
         for (unsigned part = 0; part < ct_register_parts(reg); part++) {
             const ct_value value = ct_value_create(b->fn, ct_width_of(ct_part_type(reg->type)));
@@ -91,21 +92,21 @@ static void build_instruction(struct ct_build *b, const struct ptx_instruction *
 /* Creates a block for each statement that has a label. */
 static void make_targets(struct ct_build *b)
 {
-    b->targets = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ct_block *, (size_t)b->source->n_body + 1);
-    for (uint32_t i = 0; i < b->source->labels.n; i++)
-        if (b->source->labels.v[i]->defined)
-            ct_build_label(b, b->source->labels.v[i]);
+    b->targets = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ct_block *, (size_t)b->syntax->instructions.n + 1);
+    for (uint32_t i = 0; i < b->syntax->labels.n; i++)
+        if (b->syntax->labels.v[i]->defined)
+            ct_build_label(b, b->syntax->labels.v[i]);
 }
 
 static void build_statements(struct ct_build *b)
 {
-    for (uint32_t i = 0; i <= b->source->n_body; i++) {
+    for (uint32_t i = 0; i <= b->syntax->instructions.n; i++) {
         if (b->targets[i]) {
             ct_build_jump(b, b->targets[i]);
             ct_build_enter(b, b->targets[i]);
         }
-        if (i < b->source->n_body)
-            build_instruction(b, &b->source->body[i]);
+        if (i < b->syntax->instructions.n)
+            build_instruction(b, &b->syntax->instructions.v[i]);
     }
 }
 
@@ -144,8 +145,9 @@ void ct_build_leave(struct ct_build *b)
 
 bool ct_build_body(struct ct_fn *fn, const struct ptx_function *source, struct ct_body *out)
 {
-    struct ct_build b = {.fn = fn, .source = source, .body = out, .at = {.fn = fn, .where = source->where}};
     const unsigned errors = fn->compilation->n_errors;
+    struct ct_build b = {
+        .fn = fn, .source = source, .syntax = ct_fn_body(fn, source), .body = out, .at = {.fn = fn, .where = source->where}};
 
     memset(out, 0, sizeof *out);
     out->entry = ct_build_block(&b);

@@ -32,6 +32,7 @@ struct ct_frame_entry { /* the frame object of a PTX variable */
 struct ct_build {
     struct ct_fn *fn;
     const struct ptx_function *source;
+    const struct ptx_body *syntax; /* of source */
     struct ct_body *body;
     struct ct_cursor at;
     const struct ptx_instruction *insn; /* the current instruction, its rule, */

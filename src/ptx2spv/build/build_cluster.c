@@ -24,9 +24,8 @@ void ct_build_async_fence(struct ct_build *b)
 static bool module_has_barrier(const struct ptx_module *module)
 {
     for (uint32_t f = 0; f < module->functions.n; f++)
-        for (uint32_t i = 0; i < module->functions.v[f]->n_body; i++)
-            if (strncmp(module->functions.v[f]->body[i].text, "barrier.cluster", strlen("barrier.cluster")) == 0)
-                return true;
+        if (module->functions.v[f]->has_cluster_barrier)
+            return true;
     return false;
 }
 

@@ -80,7 +80,7 @@ struct ct_block *ct_build_label(struct ct_build *b, const struct ptx_label *labe
 {
     struct ct_block **target;
 
-    assert(label->statement <= b->source->n_body);
+    assert(label->statement <= b->syntax->instructions.n);
     target = &b->targets[label->statement];
     if (!*target)
         *target = ct_build_block(b);
@@ -165,7 +165,7 @@ void ct_build_add_frame_variables(struct ct_build *b)
     const struct ptx_function *source = b->source;
     uint32_t capacity = 16;
 
-    while (capacity < 2 * (source->variables.n + source->n_params + source->n_results))
+    while (capacity < 2 * (b->syntax->variables.n + source->n_params + source->n_results))
         capacity *= 2;
     b->frame = CT_ARENA_ARRAY(&b->fn->compilation->scratch, struct ct_frame_entry, capacity);
     b->frame_mask = capacity - 1;
@@ -173,8 +173,8 @@ void ct_build_add_frame_variables(struct ct_build *b)
         lay_out_entry_params(b);
     else
         add_formals(b);
-    for (uint32_t i = 0; i < source->variables.n; i++) {
-        const struct ptx_variable *variable = source->variables.v[i];
+    for (uint32_t i = 0; i < b->syntax->variables.n; i++) {
+        const struct ptx_variable *variable = b->syntax->variables.v[i];
 
         if (variable->space == PTX_SPACE_LOCAL || variable->space == PTX_SPACE_PARAM)
             add_frame_object(b, variable);

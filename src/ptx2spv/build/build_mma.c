@@ -530,7 +530,7 @@ static unsigned find_group(struct mma *group)
     struct ct_build *b = group->b;
     const struct ct_products *products = group->products;
     const unsigned a_words = group->b_->source.first_word, b_words = group->c_source.first_word - a_words;
-    const struct ptx_instruction *end = b->source->body + b->source->n_body, *insn = b->insn + 1;
+    const struct ptx_instruction *first = b->syntax->instructions.v, *end = first + b->syntax->instructions.n, *insn = b->insn + 1;
     unsigned n = 1, words = group->c_source.first_word;
 
     if (!group->loops || b->insn->guard || !is_vector(&b->insn->operands[1], products->a_registers) ||
@@ -539,7 +539,7 @@ static unsigned find_group(struct mma *group)
         return 1;
     group->a->items = b->insn->operands[1].items;
     group->b_->items = b->insn->operands[2].items;
-    for (; n < GROUP_MAX && insn < end && !b->targets[insn - b->source->body] && may_join(group, n, insn); n++, insn++) {
+    for (; n < GROUP_MAX && insn < end && !b->targets[insn - first] && may_join(group, n, insn); n++, insn++) {
         struct mma *m = &group[n];
 
         *m = *group;

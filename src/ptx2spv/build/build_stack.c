@@ -5,10 +5,10 @@
 
 enum { STACK_BYTES = 4096, DEFAULT_ALIGN = 8, MAX_ALIGN = 1024 };
 
-static bool uses_stack(const struct ptx_function *source)
+static bool uses_stack(const struct ptx_body *syntax)
 {
-    for (uint32_t i = 0; i < source->n_body; i++) {
-        const enum ptx_opcode opcode = source->body[i].opcode;
+    for (uint32_t i = 0; i < syntax->instructions.n; i++) {
+        const enum ptx_opcode opcode = syntax->instructions.v[i].opcode;
 
         if (opcode == PTX_OP_ALLOCA || opcode == PTX_OP_STACKSAVE || opcode == PTX_OP_STACKRESTORE)
             return true;
@@ -18,7 +18,7 @@ static bool uses_stack(const struct ptx_function *source)
 
 void ct_build_prepare_stack(struct ct_build *b)
 {
-    if (!uses_stack(b->source))
+    if (!uses_stack(b->syntax))
         return;
     b->stack.local = ct_build_new_local(b, NULL, STACK_BYTES, MAX_ALIGN);
     b->stack.pointer = ct_value_create(b->fn, CT_W_32);

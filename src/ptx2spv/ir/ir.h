@@ -271,8 +271,9 @@ struct ct_fn {
     CT_VEC(struct ct_called_function) called;
     CT_VEC(struct ct_call) calls;
     CT_VEC(struct ct_subroutine) subroutines; /* those that SUBROUTINE instructions call */
-    struct ct_fn *kernel;                     /* of a subroutine: the kernel that has it; NULL in a kernel */
-    bool expands_software64;                  /* a subroutine of software64, in which no other one is called for an operation on f64 */
+    const struct ptx_body **bodies; /* by the functions' numbers: those that were parsed again; NULL: none yet (module/bodies.h) */
+    struct ct_fn *kernel;           /* of a subroutine: the kernel that has it; NULL in a kernel */
+    bool expands_software64;        /* a subroutine of software64, in which no other one is called for an operation on f64 */
     /* memory layout */
     uint32_t shared_bytes; /* static part of .shared */
     uint32_t dynamic_shared_offset;

@@ -28,13 +28,17 @@ struct ct_source {
     size_t length;
 };
 
+struct ptx_names;
+
 struct ct_compilation {
     struct ct_arena arena;   /* memory that lives as long as the result */
     struct ct_arena scratch; /* temporary tables of one pass: the pass driver resets it after each pass */
+    struct ct_arena bodies;  /* of a module: the body that is being parsed for the first time */
     jmp_buf exhausted;       /* set by the entry point before the first allocation */
     struct ptx2spv_options options;
     enum ptx2spv_status status; /* status of the first error */
     unsigned n_errors;
+    struct ptx_names *names;         /* of the bodies that are parsed again; NULL: none yet */
     bool avoids_native_warps;        /* the kernel turned out to have no native warps: see pipeline.c */
     const struct ct_source *sources; /* borrowed: for the source line that an error shows; may be NULL */
     uint32_t n_sources;

@@ -2,8 +2,8 @@
 /* Properties of functions, and their addresses (ir.h, CT_TAG_FUNCTION): each function whose address a module takes, in an instruction or
  * in the initial value of a variable, gets a number. Functions that are only called have none, and are not candidates for indirect
  * calls. */
+#include "link.h"
 #include "module.h"
-#include "ptx2spv/textures/texture_access.h"
 
 #include <string.h>
 
@@ -17,24 +17,11 @@ static void take_address(struct numbering *numbering, struct ptx_function *funct
         function->address_number = ++numbering->n;
 }
 
-static void visit_operand(struct numbering *numbering, const struct ptx_operand *operand)
-{
-    if (operand->kind == PTX_OPND_FUNC)
-        take_address(numbering, operand->function);
-    for (uint32_t i = 0; i < operand->n_items; i++) /* the parser limits the depth of nesting */
-        visit_operand(numbering, &operand->items[i]);
-}
-
 static void visit_body(struct numbering *numbering, const struct ptx_function *function)
 {
-    for (uint32_t i = 0; i < function->n_body; i++) {
-        const struct ptx_instruction *insn = &function->body[i];
-
-        for (uint32_t o = 0; o < insn->n_operands; o++)
-            if ((insn->opcode != PTX_OP_CALL || o != 1) &&
-                !ct_is_texture_opcode(insn->opcode)) /* a call does not take the callee's address */
-                visit_operand(numbering, &insn->operands[o]);
-    }
+    for (uint32_t i = 0; i < function->references.n; i++)
+        if (function->references.v[i].takes_address)
+            take_address(numbering, ct_linked_function(function->references.v[i].function));
 }
 
 static void visit_variables(struct numbering *numbering, struct ptx_variable *const *variables, uint32_t n)

@@ -307,53 +307,65 @@ static void report_undefined(const struct ct_link *link, struct ct_symbol *symbo
         ct_error(link->compilation, where, PTX2SPV_UNDEFINED, "Undefined reference to '%s' in '%s'", symbol->name, input_name(link, where));
 }
 
-static void bind_function(const struct ct_link *link, struct ptx_function **reference, struct ct_location where)
+static void check_reference(const struct ct_link *link, struct ct_symbol *symbol, struct ct_location where)
 {
-    struct ct_symbol *symbol = *reference ? (*reference)->symbol : NULL;
-
-    if (!symbol)
-        return;
-    if (is_undefined(&symbol->resolved))
+    if (symbol && is_undefined(&symbol->resolved))
         report_undefined(link, symbol, where);
-    *reference = symbol->resolved.function;
 }
 
-static void bind_variable(const struct ct_link *link, struct ptx_variable **reference, struct ct_location where)
+struct ptx_function *ct_linked_function(struct ptx_function *function)
 {
-    struct ct_symbol *symbol = *reference ? (*reference)->symbol : NULL;
-
-    if (!symbol)
-        return;
-    if (is_undefined(&symbol->resolved))
-        report_undefined(link, symbol, where);
-    *reference = symbol->resolved.variable;
+    return function && function->symbol ? function->symbol->resolved.function : function;
 }
 
-static void bind_operand(const struct ct_link *link, struct ptx_operand *operand)
+static struct ptx_variable *linked_variable(struct ptx_variable *variable)
 {
-    bind_function(link, &operand->function, operand->where);
-    bind_variable(link, &operand->variable, operand->where);
-    for (uint32_t i = 0; operand->targets && operand->targets->functions && i < operand->targets->n; i++)
-        bind_function(link, &operand->targets->functions[i], operand->where);
-    for (uint32_t i = 0; i < operand->n_items; i++) /* the parser limits the depth of nesting */
-        bind_operand(link, &operand->items[i]);
+    return variable && variable->symbol ? variable->symbol->resolved.variable : variable;
 }
 
 static void bind_variables(const struct ct_link *link, struct ptx_variable *const *variables, uint32_t n)
 {
     for (uint32_t v = 0; v < n; v++)
         for (uint32_t i = 0; i < variables[v]->n_inits; i++) {
-            bind_function(link, &variables[v]->inits[i].function, variables[v]->where);
-            bind_variable(link, &variables[v]->inits[i].variable, variables[v]->where);
+            struct ptx_init *init = &variables[v]->inits[i];
+
+            if (init->function)
+                check_reference(link, init->function->symbol, variables[v]->where);
+            if (init->variable)
+                check_reference(link, init->variable->symbol, variables[v]->where);
+            init->function = ct_linked_function(init->function);
+            init->variable = linked_variable(init->variable);
         }
 }
 
-static void bind_body(const struct ct_link *link, const struct ptx_function *function)
+static void check_body(const struct ct_link *link, const struct ptx_function *function)
 {
-    bind_variables(link, function->variables.v, function->variables.n);
-    for (uint32_t i = 0; i < function->n_body; i++)
-        for (uint32_t o = 0; o < function->body[i].n_operands; o++)
-            bind_operand(link, &function->body[i].operands[o]);
+    for (uint32_t i = 0; i < function->references.n; i++) {
+        const struct ptx_reference *reference = &function->references.v[i];
+
+        check_reference(link, reference->function ? reference->function->symbol : reference->variable->symbol, reference->where);
+    }
+}
+
+static void bind_operand(struct ptx_operand *operand)
+{
+    operand->function = ct_linked_function(operand->function);
+    operand->variable = linked_variable(operand->variable);
+    for (uint32_t i = 0; i < operand->n_items; i++) /* the parser limits the depth of nesting */
+        bind_operand(&operand->items[i]);
+}
+
+void ct_link_bind(struct ptx_body *body)
+{
+    for (uint32_t i = 0; i < body->instructions.n; i++)
+        for (uint32_t o = 0; o < body->instructions.v[i].n_operands; o++)
+            bind_operand(&body->instructions.v[i].operands[o]);
+    for (uint32_t i = 0; i < body->targets.n; i++) {
+        const struct ptx_targets *targets = body->targets.v[i];
+
+        for (uint32_t t = 0; targets->functions && t < targets->n; t++)
+            targets->functions[t] = ct_linked_function(targets->functions[t]);
+    }
 }
 
 /* ---- the merged tree ---- */
@@ -382,6 +394,7 @@ static void gather(const struct ct_link *link, const struct ptx_module *tree, st
         if (!is_kept(function))
             continue;
         adopt_variables(function);
+        function->number = whole->functions.n;
         *CT_PUSH(arena, &whole->functions) = function;
     }
     for (uint32_t i = 0; i < tree->variables.n; i++) {
@@ -417,7 +430,9 @@ struct ptx_module *ct_link_finish(struct ct_link *link)
             gather_versions(unit->tree, whole);
     }
     bind_variables(link, whole->variables.v, whole->variables.n);
-    for (uint32_t i = 0; i < whole->functions.n; i++)
-        bind_body(link, whole->functions.v[i]);
+    for (uint32_t i = 0; i < whole->functions.n; i++) {
+        bind_variables(link, whole->functions.v[i]->variables.v, whole->functions.v[i]->variables.n);
+        check_body(link, whole->functions.v[i]);
+    }
     return link->compilation->n_errors ? NULL : whole;
 }

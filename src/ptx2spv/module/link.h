@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link: merges the syntax trees of several texts into one.
  * In:  trees as the parser produces them.
- * Out: one tree in which each global name denotes one function or variable, and every operand and initializer refers to that; everything
- * that is used is defined. A single text is processed in the same way.
+ * Out: one tree in which each global name denotes one function or variable, and every initializer refers to that; everything that is used is
+ * defined. Operands refer to that when bodies are parsed again. A single text is processed in the same way.
  *
  * PTX ISA, "Linking Directives": .visible is a strong definition, .weak is overridden by any other definition, of several .common ones
  * the largest is used, .extern is a reference. Names without any of these are local to their text. The members of a library are included
@@ -37,5 +37,9 @@ struct ct_link {
 bool ct_link_add(struct ct_link *link, struct ptx_module *tree, enum ct_link_kind kind);
 /* The merged tree, in the order of the trees. NULL after an error. */
 struct ptx_module *ct_link_finish(struct ct_link *link);
+/* What a function of a linked tree is in the merged one. */
+struct ptx_function *ct_linked_function(struct ptx_function *function);
+/* Makes the operands of a body, which was parsed again, refer to the functions and variables of the merged tree. */
+void ct_link_bind(struct ptx_body *body);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Linkers create modules from one text or several. The module is allocated first: its compilation parses the texts, and its arena holds
  * their trees. */
+#include "bodies.h"
 #include "link.h"
 #include "module.h"
 #include "ptx2spv/textures/texture_functions.h"
@@ -27,7 +28,8 @@ enum ptx2spv_status ptx2spv_linker_create(struct ptx2spv_linker **out)
         free(module);
         return PTX2SPV_OUT_OF_MEMORY;
     }
-    module->compilation.arena.on_exhausted = module->compilation.scratch.on_exhausted = &module->compilation.exhausted;
+    module->compilation.arena.on_exhausted = module->compilation.scratch.on_exhausted = module->compilation.bodies.on_exhausted =
+        &module->compilation.exhausted;
     linker->module = module;
     linker->link.compilation = &module->compilation;
     *out = linker;
@@ -67,11 +69,11 @@ static enum ptx2spv_status add(struct ptx2spv_linker *linker, const struct ptx2s
     };
     compilation->sources = linker->sources.v;
     compilation->n_sources = linker->sources.n;
-    tree = ptx_parse(compilation, linker->sources.n - 1);
+    tree = ptx_parse(compilation, linker->sources.n - 1, kind == CT_LINK_SYSTEM ? ct_body_note_system : ct_body_note);
     for (uint32_t i = 0; tree && i < tree->functions.n; i++)
         tree->functions.v[i]->is_system = kind == CT_LINK_SYSTEM;
-    if (tree && kind != CT_LINK_SYSTEM)
-        ct_texture_declare_functions(compilation, tree);
+    for (uint32_t i = 0; tree && i < tree->helpers.n; i++)
+        *CT_PUSH(&compilation->arena, &tree->functions) = tree->helpers.v[i];
     return tree && ct_link_add(&linker->link, tree, kind) ? PTX2SPV_OK : compilation->status;
 }
 
@@ -88,6 +90,15 @@ static void set_options(struct ptx2spv_linker *linker, const struct ptx2spv_opti
     linker->module->compilation.options = options ? *options : (struct ptx2spv_options){0};
 }
 
+/* The parser's tables are not needed any more, since most modules have only one text; and the caller's pointers may become invalid before the
+ * linker is destroyed. */
+static void finish_parsing(struct ptx2spv_linker *linker)
+{
+    ct_arena_finish(&linker->module->compilation.scratch);
+    ct_arena_finish(&linker->module->compilation.bodies);
+    set_options(linker, NULL);
+}
+
 enum ptx2spv_status ptx2spv_linker_add(struct ptx2spv_linker *linker, const struct ptx2spv_input *input,
                                        const struct ptx2spv_options *options)
 {
@@ -95,9 +106,7 @@ enum ptx2spv_status ptx2spv_linker_add(struct ptx2spv_linker *linker, const stru
         return linker->status;
     set_options(linker, options);
     linker->status = add_guarded(linker, input);
-    ct_arena_finish(&linker->module->compilation.scratch); /* the parser's tables are not needed any more; most modules have only one
-                                                              text */
-    set_options(linker, NULL);                             /* the caller's pointers may become invalid before the linker is destroyed */
+    finish_parsing(linker);
     return linker->status;
 }
 
@@ -173,8 +182,7 @@ enum ptx2spv_status ptx2spv_linker_finish(struct ptx2spv_linker *linker, const s
         return PTX2SPV_NOT_FOUND;
     set_options(linker, options);
     linker->status = finish_guarded(linker);
-    ct_arena_finish(&linker->module->compilation.scratch);
-    set_options(linker, NULL);
+    finish_parsing(linker);
     if (linker->status != PTX2SPV_OK)
         return linker->status;
     *out = linker->module;

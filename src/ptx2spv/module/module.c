@@ -314,6 +314,7 @@ void ptx2spv_module_destroy(struct ptx2spv_module *module)
     free(module->image.bytes);
     free(module->managed.bytes);
     ct_arena_finish(&module->compilation.scratch);
+    ct_arena_finish(&module->compilation.bodies);
     ct_arena_finish(&module->compilation.arena);
     free(module);
 }

@@ -12,6 +12,7 @@
 #include "call_graph.h"
 
 #include "ptx2spv/ir/components.h"
+#include "ptx2spv/module/bodies.h"
 #include "ptx2spv/module/module.h"
 
 struct node {
@@ -89,7 +90,7 @@ static void find_candidates(struct ct_call_graph *graph, struct node *set)
         if (is_candidate(all[i], set->signature))
             found->functions[all[i]->address_number - found->first] = all[i];
     for (uint32_t i = 0; i < found->n; i++)
-        found->instructions += found->functions[i] ? found->functions[i]->n_body : 0;
+        found->instructions += found->functions[i] ? found->functions[i]->n_instructions : 0;
 }
 
 static struct node *set_node(struct ct_call_graph *graph, const struct ptx_function *signature, const struct ptx_targets *targets)
@@ -109,9 +110,10 @@ static struct node *set_node(struct ct_call_graph *graph, const struct ptx_funct
 
 /* ---- edges ---- */
 
+/* Calls of sets that are too large are refused or become faults (inline.c): memory for the bodies of their functions would be in vain. */
 static void add_callees_of_set(struct ct_call_graph *graph, struct node *set)
 {
-    if (set->set.instructions > CT_DISPATCHED_MAX)
+    if (set->set.instructions > CT_DISPATCHED_MAX || set->set.n >= CT_SWITCH_TARGETS_MAX)
         return;
     for (uint32_t i = 0; i < set->set.n; i++)
         if (set->set.functions[i])
@@ -120,10 +122,10 @@ static void add_callees_of_set(struct ct_call_graph *graph, struct node *set)
 
 static void add_callees_of_function(struct ct_call_graph *graph, struct node *node)
 {
-    const struct ptx_function *function = node->function;
+    const struct ptx_body *body = ct_fn_body(graph->fn, node->function);
 
-    for (uint32_t i = 0; i < function->n_body; i++) {
-        const struct ptx_instruction *insn = &function->body[i];
+    for (uint32_t i = 0; i < body->instructions.n; i++) {
+        const struct ptx_instruction *insn = &body->instructions.v[i];
         const struct ptx_function *direct = ptx_called_function(insn), *signature = direct ? NULL : ptx_call_signature(insn);
         struct node *callee = direct ? function_node(graph, direct) : signature ? set_node(graph, signature, ptx_call_targets(insn)) : NULL;
 
@@ -187,21 +189,28 @@ static bool is_of_several_threads(enum ptx_opcode opcode)
     return of_several[opcode];
 }
 
-static bool has_instruction_of_several_threads(const struct ct_call_graph *graph)
+static bool has_instruction_of_several_threads(const struct ptx_body *body)
+{
+    for (uint32_t i = 0; i < body->instructions.n; i++)
+        if (is_of_several_threads(body->instructions.v[i].opcode))
+            return true;
+    return false;
+}
+
+static bool some_instruction_is_of_several_threads(const struct ct_call_graph *graph)
 {
     for (uint32_t i = 0; i < graph->nodes.n; i++)
-        for (uint32_t k = 0; graph->nodes.v[i]->function && k < graph->nodes.v[i]->function->n_body; k++)
-            if (is_of_several_threads(graph->nodes.v[i]->function->body[k].opcode))
-                return true;
+        if (graph->nodes.v[i]->function && has_instruction_of_several_threads(ct_fn_body(graph->fn, graph->nodes.v[i]->function)))
+            return true;
     return false;
 }
 
 /* Whether there is a read by which threads may wait for others, in a loop. spin.c has to find such loops. It does not look into functions that a
  * loop calls, so functions with such reads are inlined. */
-static bool has_waiting_read(const struct ptx_function *function)
+static bool has_waiting_read(const struct ptx_body *body)
 {
-    for (uint32_t i = 0; function && i < function->n_body; i++) {
-        const struct ptx_instruction *insn = &function->body[i];
+    for (uint32_t i = 0; i < body->instructions.n; i++) {
+        const struct ptx_instruction *insn = &body->instructions.v[i];
         const struct ptx_modifiers *mods = &insn->mods;
 
         if (insn->opcode == PTX_OP_LD && mods->semantics != PTX_SEM_NONE && mods->semantics != PTX_WEAK)
@@ -215,7 +224,7 @@ static bool has_waiting_read(const struct ptx_function *function)
 /* What an instance has of its own and of the callees that are inlined. Of a set: each call has a direct call of each function (inline.c). */
 static void add_inlined(const struct node *node, uint64_t *instructions, bool *may_wait)
 {
-    *instructions = node->function ? node->function->n_body : 0;
+    *instructions = node->function ? node->function->n_instructions : 0;
     *may_wait = node->may_wait;
     for (uint32_t i = 0; i < node->callees.n; i++) {
         const struct node *callee = node->callees.v[i];
@@ -263,10 +272,10 @@ static void choose_out_of_line(struct ct_call_graph *graph)
     const uint32_t wanted = graph->fn->compilation->options.inline_max, most = wanted ? wanted : PTX2SPV_INLINE_MAX;
 
     choose_by_size(graph, 0);
-    if (graph->nodes.v[0]->instructions <= most || has_instruction_of_several_threads(graph))
+    if (graph->nodes.v[0]->instructions <= most || some_instruction_is_of_several_threads(graph))
         return;
     for (uint32_t i = 0; i < graph->nodes.n; i++)
-        graph->nodes.v[i]->may_wait = has_waiting_read(graph->nodes.v[i]->function);
+        graph->nodes.v[i]->may_wait = graph->nodes.v[i]->function && has_waiting_read(ct_fn_body(graph->fn, graph->nodes.v[i]->function));
     count_calls(graph);
     choose_by_size(graph, most < OUT_OF_LINE_MIN ? most : OUT_OF_LINE_MIN);
 }

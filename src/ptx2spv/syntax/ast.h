@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The syntax tree of a PTX module, as the parser produces it: names are resolved to symbols, modifiers to enumerators, and types are
- * checked against opcodes.def; nothing is lowered. The compiler's `build` and the tests' oracle read it. */
+ * checked against opcodes.def; nothing is lowered. The compiler's `build` and the tests' oracle read it.
+ *
+ * A module keeps no statements. They take 15 times the memory of their text, and most programs use few of the kernels that their modules have. All
+ * functions are parsed once, so that errors are found, and what has to be known of the statements is noted; those of the functions that a kernel
+ * reaches are parsed again when it is compiled. */
 #ifndef PTX2SPV_AST_H
 #define PTX2SPV_AST_H
 /* Parts: types.c. */
@@ -150,7 +154,7 @@ struct ptx_register {
     const char *name; /* "%r12" */
     enum ptx_type type;
     uint8_t vector; /* 2, 4; 0 scalar */
-    uint32_t index; /* in function->registers */
+    uint32_t index; /* in body->registers */
 };
 
 struct ptx_init {   /* one scalar of an initializer, in order; scalars that are not listed are zero */
@@ -181,8 +185,9 @@ struct ptx_variable {
     /* position, set when the module is laid out: image offset for GLOBAL/CONST, segment offset for SHARED, index for PARAM and LOCAL */
     uint64_t offset;
     uint32_t index;
-    struct ptx_function *function; /* the function that declares it, NULL at module scope */
-    struct ct_symbol *symbol;      /* as for a function */
+    const struct ptx_function *function; /* the function that declares it, NULL at module scope */
+    struct ct_symbol *symbol;            /* as for a function */
+    uint32_t last_reference;             /* likewise */
 };
 
 /* ---- operands ---- */
@@ -205,12 +210,13 @@ enum ptx_operand_kind {
 struct ptx_label {
     const char *name;
     struct ct_location where;
-    uint32_t statement; /* index in function->body of the statement that it precedes; n_body at the end */
+    uint32_t statement; /* index in body->instructions of the one that it precedes; their number at the end */
     bool defined;
 };
 
 struct ptx_targets { /* .branchtargets / .calltargets */
     const char *name;
+    struct ct_location where;
     struct ptx_label **labels;
     struct ptx_function **functions;
     uint32_t n;
@@ -264,6 +270,31 @@ struct ptx_instruction {
     const char *text; /* the opcode with all modifiers as written, for diagnostics: "ld.global.nc.v4.f32" */
 };
 
+/* The statements of a function, with what they declare. */
+struct ptx_body {
+    struct ct_arena *arena; /* in which it is */
+    CT_VEC(struct ptx_instruction) instructions;
+    CT_VEC(struct ptx_register *) registers; /* those of old-style parameters, too */
+    CT_VEC(struct ptx_variable *) variables; /* .local, .shared and .param, including nested scopes */
+    CT_VEC(struct ptx_label *) labels;
+    CT_VEC(struct ptx_targets *) targets;
+};
+
+/* A place in a text at which lexing can start. */
+struct ptx_position {
+    const char *at, *end, *line_start;
+    uint32_t line;
+    uint16_t source;
+};
+
+/* A use of something that is declared at module scope. */
+struct ptx_reference {
+    struct ptx_function *function; /* one of the two is set */
+    struct ptx_variable *variable;
+    struct ct_location where; /* of the first use */
+    bool takes_address;       /* of the function, by another instruction than a call */
+};
+
 struct ptx_function {
     const char *name;
     struct ct_location where;
@@ -276,11 +307,15 @@ struct ptx_function {
     struct ptx_variable **results;
     uint32_t n_results;
     struct ptx_register **param_regs, **result_regs; /* same counts; NULL items where the parameter is .param */
-    CT_VEC(struct ptx_register *) registers;
-    CT_VEC(struct ptx_variable *) variables; /* .local, .shared and .param variables declared in the body, including nested scopes */
-    struct ptx_instruction *body;
-    uint32_t n_body;
-    CT_VEC(struct ptx_label *) labels;
+    uint32_t n_header_params;                /* those that the header declares; until PTX ISA 1.3 the body of a kernel declares more */
+    CT_VEC(struct ptx_variable *) variables; /* .global and .const variables declared in the body, in order */
+    struct ptx_module *text;                 /* the tree of the text that defines it */
+    struct ptx_position body;                /* where its '{' is */
+    uint32_t n_instructions;
+    bool has_cluster_barrier;
+    CT_VEC(struct ptx_reference) references; /* of the body, each function and variable once */
+    uint32_t last_reference;                 /* index of the one to this function that was noted last, in whatever function it is */
+    uint32_t number;                         /* in the functions of the linked module */
     uint32_t max_ntid[3], req_ntid[3], cluster[3] /* .reqnctapercluster; 0: none */, min_nctapersm, max_nreg;
     uint32_t max_cluster; /* .maxclusterrank; 0: none */
     bool explicit_cluster, blocks_are_clusters;
@@ -296,6 +331,7 @@ struct ptx_module {
     unsigned oldest_sm;   /* the oldest of several texts */
     unsigned address_bits;
     CT_VEC(struct ptx_function *) functions; /* definitions and extern declarations, in source order */
+    CT_VEC(struct ptx_function *) helpers;   /* extern declarations of functions that replace instructions; see texture_functions.c */
     CT_VEC(struct ptx_variable *) variables; /* module scope */
     uint64_t const_begin, const_end;         /* where the .const variables are in the module's image; set by ct_module_lay_out */
 };
@@ -304,8 +340,14 @@ struct ptx_module {
 unsigned ptx_pack_bits(const struct ptx_modifiers *mods, enum ptx_type first_type);
 bool ptx_pack_is_signed(const struct ptx_modifiers *mods, enum ptx_type first_type);
 
+/* Called for each body that was parsed without an error; the body exists during the call only. */
+typedef void ptx_visit(struct ct_compilation *compilation, struct ptx_module *module, struct ptx_function *function, struct ptx_body *body);
+
 /* Parses one of compilation->sources into a module allocated in compilation->arena. NULL after an error was reported. Does not check
  * what needs the whole program (undefined externs): that is done when modules are linked (link.h). */
-struct ptx_module *ptx_parse(struct ct_compilation *compilation, uint32_t source);
+struct ptx_module *ptx_parse(struct ct_compilation *compilation, uint32_t source, ptx_visit *visit);
+
+/* Parses the body of a function again, in compilation->arena. The module is only read. NULL after an error, which the first time would have had. */
+struct ptx_body *ptx_parse_again(struct ct_compilation *compilation, const struct ptx_function *function);
 
 #endif

@@ -48,7 +48,7 @@ static uint32_t hash_text(const char *text, size_t length)
 static void names_grow(struct ptx_names *names)
 {
     const uint32_t n_slots = names->n_slots ? names->n_slots * 2 : INITIAL_SLOTS;
-    struct ptx_name **slots = CT_ARENA_ARRAY(&names->compilation->scratch, struct ptx_name *, n_slots);
+    struct ptx_name **slots = CT_ARENA_ARRAY(names->arena, struct ptx_name *, n_slots);
 
     for (uint32_t i = 0; i < names->n_slots; i++) {
         struct ptx_name *name = names->slots[i];
@@ -75,8 +75,8 @@ struct ptx_name *ptx_names_find(struct ptx_names *names, const char *text, size_
     for (slot = hash & (names->n_slots - 1); (name = names->slots[slot]); slot = (slot + 1) & (names->n_slots - 1))
         if (name->hash == hash && name->length == length && memcmp(name->text, text, length) == 0)
             return name;
-    name = CT_ARENA_NEW(&names->compilation->scratch, struct ptx_name);
-    name->text = ct_arena_strndup(&names->compilation->arena, text, length);
+    name = CT_ARENA_NEW(names->arena, struct ptx_name);
+    name->text = ct_arena_strndup(names->arena, text, length);
     name->length = (uint32_t)length;
     name->hash = hash;
     names->slots[slot] = name;
@@ -89,9 +89,9 @@ static struct ptx_name *find_keyword(struct ptx_names *names, const char *word)
     return ptx_names_find(names, word, strlen(word));
 }
 
-void ptx_names_init(struct ptx_names *names, struct ct_compilation *compilation)
+void ptx_names_init(struct ptx_names *names, struct ct_compilation *compilation, struct ct_arena *arena)
 {
-    *names = (struct ptx_names){.compilation = compilation};
+    *names = (struct ptx_names){.compilation = compilation, .arena = arena};
 #define PTX_DIRECTIVE(id, word) find_keyword(names, word)->directive = PTX_DIR_##id;
 #include "directives.def"
     for (unsigned type = 1; type < PTX_TYPE_COUNT; type++)
@@ -416,4 +416,21 @@ void ptx_lexer_init(struct ptx_lexer *lexer, struct ptx_names *names, uint32_t i
         .line = 1,
         .source = (uint16_t)index,
     };
+}
+
+void ptx_lexer_resume(struct ptx_lexer *lexer, struct ptx_names *names, const struct ptx_position *position)
+{
+    *lexer = (struct ptx_lexer){
+        .names = names,
+        .p = position->at,
+        .end = position->end,
+        .line_start = position->line_start,
+        .line = position->line,
+        .source = position->source,
+    };
+}
+
+struct ptx_position ptx_lexer_position(const struct ptx_lexer *lexer, const struct ptx_token *token)
+{
+    return (struct ptx_position){token->text, lexer->end, lexer->line_start, lexer->line, lexer->source};
 }

@@ -26,7 +26,8 @@ struct ptx_name {
 
 struct ptx_names {
     struct ct_compilation *compilation;
-    struct ptx_name **slots; /* hash table with open addressing, a power of two, at most half full; in scratch memory */
+    struct ct_arena *arena;  /* of all that follows */
+    struct ptx_name **slots; /* hash table with open addressing, a power of two, at most half full */
     uint32_t n_slots, n_used;
 };
 
@@ -69,11 +70,15 @@ struct ptx_lexer {
 };
 
 /* Fills the table with the directives, types, opcodes and special registers. */
-void ptx_names_init(struct ptx_names *names, struct ct_compilation *compilation);
+void ptx_names_init(struct ptx_names *names, struct ct_compilation *compilation, struct ct_arena *arena);
 struct ptx_name *ptx_names_find(struct ptx_names *names, const char *text, size_t length);
 
 /* Starts lexing source `index` of the names' compilation. */
 void ptx_lexer_init(struct ptx_lexer *lexer, struct ptx_names *names, uint32_t index);
+/* Starts lexing at a place. */
+void ptx_lexer_resume(struct ptx_lexer *lexer, struct ptx_names *names, const struct ptx_position *position);
+/* The place of the token that was lexed last, which must be in one line. */
+struct ptx_position ptx_lexer_position(const struct ptx_lexer *lexer, const struct ptx_token *token);
 struct ptx_token ptx_lex(struct ptx_lexer *lexer);
 /* The next character that is neither white space nor part of a comment, 0 at the end. Does not advance the lexer. */
 int ptx_lex_peek(const struct ptx_lexer *lexer);

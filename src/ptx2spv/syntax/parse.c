@@ -318,17 +318,24 @@ static void recover_module(struct ptx_parser *p)
     }
 }
 
+/* Labels of text that was not parsed are not reported. */
+static void leave_scopes(struct ptx_parser *p, uint32_t left)
+{
+    while (p->scopes.n > left) {
+        p->scopes.v[p->scopes.n - 1].pending.n = 0;
+        ptx_scope_pop(p);
+    }
+}
+
 static void parse_module(struct ptx_parser *p)
 {
     if (!parse_version(p) || !parse_target(p))
         return;
     while (!ptx_at(p, PTX_TOK_END)) {
         if (!parse_module_item(p)) {
-            while (p->scopes.n > 1) {
-                p->scopes.v[p->scopes.n - 1].pending.n = 0; /* labels of text that was not parsed are not reported */
-                ptx_scope_pop(p);
-            }
-            p->function = NULL;
+            leave_scopes(p, 1);
+            p->function = p->defined = NULL;
+            p->arena = &p->compilation->arena;
             p->depth = 0;
             recover_module(p);
         }
@@ -336,16 +343,67 @@ static void parse_module(struct ptx_parser *p)
     ptx_resolve_aliases(p);
 }
 
-struct ptx_module *ptx_parse(struct ct_compilation *compilation, uint32_t source)
+struct ptx_module *ptx_parse(struct ct_compilation *compilation, uint32_t source, ptx_visit *visit)
 {
-    struct ptx_parser parser = {.compilation = compilation};
+    struct ptx_parser parser = {
+        .compilation = compilation, .arena = &compilation->arena, .visit = visit, .body.arena = &compilation->bodies};
+    struct ptx_names names;
 
     parser.module = CT_ARENA_NEW(&compilation->arena, struct ptx_module);
     parser.module->address_bits = 64;
-    ptx_names_init(&parser.names, compilation);
-    ptx_lexer_init(&parser.lexer, &parser.names, source);
+    parser.names = &names;
+    ptx_names_init(&names, compilation, &compilation->scratch);
+    ptx_lexer_init(&parser.lexer, &names, source);
     ptx_scope_push(&parser);
     ptx_advance(&parser);
     parse_module(&parser);
     return compilation->n_errors ? NULL : parser.module;
+}
+
+/* ---- bodies that are parsed again ---- */
+
+static void declare_reference(struct ptx_parser *p, const struct ptx_reference *reference)
+{
+    struct ptx_symbol *symbol = reference->function ? ptx_declare_again(p, PTX_SYM_FUNC, reference->function->name)
+                                                    : ptx_declare_again(p, PTX_SYM_VAR, reference->variable->name);
+
+    if (symbol && reference->function)
+        symbol->function = reference->function;
+    else if (symbol)
+        symbol->variable = reference->variable;
+}
+
+/* The names of a compilation's bodies: one table for all, since it begins with several hundred words. */
+static struct ptx_names *names_of(struct ct_compilation *compilation)
+{
+    if (!compilation->names) {
+        compilation->names = CT_ARENA_NEW(&compilation->arena, struct ptx_names);
+        ptx_names_init(compilation->names, compilation, &compilation->arena);
+    }
+    return compilation->names;
+}
+
+struct ptx_body *ptx_parse_again(struct ct_compilation *compilation, const struct ptx_function *function)
+{
+    struct ptx_parser parser = {.compilation = compilation, .arena = &compilation->arena, .body.arena = &compilation->arena};
+    const unsigned errors = compilation->n_errors;
+    struct ptx_body *body = CT_ARENA_NEW(&compilation->arena, struct ptx_body);
+
+    parser.module = function->text;
+    parser.names = names_of(compilation);
+    ptx_lexer_resume(&parser.lexer, parser.names, &function->body);
+    ptx_scope_push(&parser);
+    for (uint32_t i = 0; i < function->references.n; i++)
+        declare_reference(&parser, &function->references.v[i]);
+    parser.function = function;
+    parser.n_params = function->n_header_params;
+    ptx_scope_push(&parser);
+    ptx_declare_parameters(&parser);
+    ptx_advance(&parser);
+    if (!ptx_parse_body(&parser) || compilation->n_errors != errors)
+        body = NULL;
+    leave_scopes(&parser, 0);
+    if (body)
+        *body = parser.body;
+    return body;
 }

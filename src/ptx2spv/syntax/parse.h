@@ -60,15 +60,18 @@ struct ptx_alias {
 
 struct ptx_parser {
     struct ct_compilation *compilation;
-    struct ptx_names names;
+    struct ptx_names *names;
     struct ptx_lexer lexer;
     struct ptx_token token; /* the current token */
     struct ptx_module *module;
-    struct ptx_function *function;             /* the function being parsed, NULL at module scope */
-    CT_VEC(struct ptx_scope_frame) scopes;     /* [0] is the module scope */
-    CT_VEC(struct ptx_instruction) body;       /* instructions of the function; copied to the tree at its end */
-    CT_VEC(struct ptx_operand) operands;       /* operands of the instruction and, as a stack, of its lists */
-    CT_VEC(struct ptx_targets *) target_lists; /* of the function: its lists of branch and call targets */
+    struct ct_arena *arena;                /* of the nodes that are made: the compilation's, or in a body the body's */
+    const struct ptx_function *function;   /* the function being parsed, NULL at module scope */
+    struct ptx_function *defined;          /* the same, or NULL when its body is parsed again: then the tree exists already */
+    uint32_t n_variables, n_params;        /* of that function's, how many were found again */
+    ptx_visit *visit;                      /* NULL when a body is parsed again */
+    CT_VEC(struct ptx_scope_frame) scopes; /* [0] is the module scope */
+    struct ptx_body body;                  /* of the function */
+    CT_VEC(struct ptx_operand) operands;   /* operands of the instruction and, as a stack, of its lists */
     CT_VEC(struct ptx_alias) aliases;
     uint32_t depth;         /* nesting depth of expressions and initializer braces */
     enum ptx_opcode opcode; /* opcode of the instruction whose operands are being parsed */
@@ -92,8 +95,12 @@ bool ptx_fail(struct ptx_parser *p, struct ct_location where, const char *format
 void ptx_scope_push(struct ptx_parser *p);
 /* Leaves the innermost scope; its unresolved labels move to the enclosing scope. In a function's outermost scope they are errors. */
 void ptx_scope_pop(struct ptx_parser *p);
+/* A copy of a name that is kept with the nodes of an arena. */
+const char *ptx_keep_name(struct ct_arena *arena, const struct ptx_name *name);
 /* Declares a name in the innermost scope. NULL after reporting that it is already declared there. */
 struct ptx_symbol *ptx_declare(struct ptx_parser *p, int kind, const struct ptx_token *name);
+/* The same for something that the tree has already. NULL for _, too. */
+struct ptx_symbol *ptx_declare_again(struct ptx_parser *p, int kind, const char *name);
 /* The symbol that a name denotes; creates the register of a range on its first use. NULL: none. */
 struct ptx_symbol *ptx_lookup(struct ptx_parser *p, struct ptx_name *name);
 struct ptx_register *ptx_register_create(struct ptx_parser *p, const char *name, enum ptx_type type, unsigned vector);
@@ -123,6 +130,7 @@ bool ptx_parse_variables(struct ptx_parser *p, enum ptx_linkage linkage);
 bool ptx_parse_registers(struct ptx_parser *p);
 /* Parses one parameter of a function: `.param .align 8 .b8 name[16]` or `.reg .u32 name`. Declares its name if `declare`. */
 bool ptx_parse_parameter(struct ptx_parser *p, bool declare, struct ptx_variable **variable, struct ptx_register **reg);
+bool ptx_is_sink(const struct ptx_token *name); /* _, which is not declared */
 bool ptx_parse_attributes(struct ptx_parser *p, bool *managed);
 
 /* ---- functions (parse_function.c, parse_body.c) ---- */
@@ -136,6 +144,8 @@ bool ptx_skip_debug(struct ptx_parser *p, bool *ok);
 bool ptx_skip_braces(struct ptx_parser *p);
 /* After an error: skips to after the next ';', but stays within the enclosing braces. */
 void ptx_recover(struct ptx_parser *p);
+/* Declares the parameters of a function whose body is parsed again. */
+void ptx_declare_parameters(struct ptx_parser *p);
 /* Parses the statements of a function, up to and including its closing brace. */
 bool ptx_parse_body(struct ptx_parser *p);
 

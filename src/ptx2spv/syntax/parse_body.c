@@ -16,9 +16,9 @@ static bool push_target(struct ptx_parser *p, const struct ptx_token *name, stru
         uint32_t grown = *cap;
 
         if (labels)
-            ct_arena_grow(&p->compilation->arena, (void **)&targets->labels, &grown, n, sizeof *targets->labels);
+            ct_arena_grow(p->arena, (void **)&targets->labels, &grown, n, sizeof *targets->labels);
         else
-            ct_arena_grow(&p->compilation->arena, (void **)&targets->functions, &grown, n, sizeof *targets->functions);
+            ct_arena_grow(p->arena, (void **)&targets->functions, &grown, n, sizeof *targets->functions);
         *cap = grown;
     }
     targets->n++;
@@ -44,13 +44,14 @@ static bool parse_targets(struct ptx_parser *p, const struct ptx_token *name)
     ptx_advance(p);
     if (!symbol)
         return false;
-    symbol->targets = CT_ARENA_NEW(&p->compilation->arena, struct ptx_targets);
+    symbol->targets = CT_ARENA_NEW(p->arena, struct ptx_targets);
     symbol->targets->name = name->name->text;
+    symbol->targets->where = name->where;
     do {
         if (!ptx_expect_name(p, &target, "a target") || !push_target(p, &target, symbol->targets, labels, &cap))
             return false;
     } while (ptx_accept(p, ','));
-    *CT_PUSH(&p->compilation->scratch, &p->target_lists) = symbol->targets;
+    *CT_PUSH(p->arena, &p->body.targets) = symbol->targets;
     return ptx_expect(p, ';', "';' after the list of targets");
 }
 
@@ -102,7 +103,7 @@ static struct ptx_name *parse_spelling(struct ptx_parser *p)
 
         if (text->length > 1000)
             break;
-        text = ptx_names_find(&p->names, joined, strlen(joined));
+        text = ptx_names_find(p->names, joined, strlen(joined));
         ptx_advance(p);
     }
     return text;
@@ -166,7 +167,7 @@ static bool parse_instruction(struct ptx_parser *p)
         return false;
     if (p->mark_unsupported && !insn.mods.unsupported)
         insn.mods.unsupported = 1;
-    *CT_PUSH(&p->compilation->scratch, &p->body) = insn;
+    *CT_PUSH(p->arena, &p->body.instructions) = insn;
     ptx_advance(p);
     return true;
 }
@@ -206,24 +207,12 @@ static bool open_scope(struct ptx_parser *p)
     return true;
 }
 
-static void finish_body(struct ptx_parser *p)
-{
-    struct ptx_function *function = p->function;
-
-    ptx_labels_resolve(p);
-    function->n_body = p->body.n;
-    function->body = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_instruction, p->body.n);
-    if (p->body.n)
-        memcpy(function->body, p->body.v, p->body.n * sizeof *p->body.v);
-}
-
 bool ptx_parse_body(struct ptx_parser *p)
 {
     const struct ct_location where = p->token.where;
     const uint32_t outside = p->scopes.n;
 
-    p->body.n = 0;
-    p->target_lists.n = 0;
+    p->arena = p->body.arena;
     if (!open_scope(p))
         return false;
     while (p->scopes.n > outside) {
@@ -239,6 +228,7 @@ bool ptx_parse_body(struct ptx_parser *p)
             ptx_recover(p);
         }
     }
-    finish_body(p);
+    ptx_labels_resolve(p);
+    p->arena = &p->compilation->arena;
     return true;
 }

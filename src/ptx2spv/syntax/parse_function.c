@@ -23,8 +23,8 @@ static bool parse_parameters(struct ptx_parser *p, bool declare, struct paramete
         if (!ptx_parse_parameter(p, declare, &variable, &reg))
             return false;
         variable->index = list->variables.n;
-        *CT_PUSH(&p->compilation->arena, &list->variables) = variable;
-        *CT_PUSH(&p->compilation->arena, &list->registers) = reg;
+        *CT_PUSH(p->arena, &list->variables) = variable;
+        *CT_PUSH(p->arena, &list->registers) = reg;
         if (!ptx_accept(p, ','))
             break;
     }
@@ -156,9 +156,9 @@ static bool find_function_name(const struct ptx_parser *p, struct ptx_token *nam
 
 static struct ptx_function *create_function(struct ptx_parser *p, const struct ptx_token *name)
 {
-    struct ptx_function *function = CT_ARENA_NEW(&p->compilation->arena, struct ptx_function);
+    struct ptx_function *function = CT_ARENA_NEW(p->arena, struct ptx_function);
 
-    function->name = name->name->text;
+    function->name = ptx_keep_name(p->arena, name->name);
     function->where = name->where;
     return function;
 }
@@ -191,7 +191,6 @@ static bool parse_header(struct ptx_parser *p, struct ptx_function *function)
     const uint32_t n_params = function->n_params, n_results = function->n_results;
     struct ptx_token name;
 
-    function->registers.n = 0;
     if (!function->is_entry && !parse_results(p, true, function))
         return false;
     if (!ptx_expect_name(p, &name, "the name of a function") || !parse_inputs(p, true, function))
@@ -199,12 +198,13 @@ static bool parse_header(struct ptx_parser *p, struct ptx_function *function)
     if (was_declared && (function->n_params != n_params || function->n_results != n_results))
         return ptx_fail(p, name.where, "'%s' is declared with different parameters in line %u", function->name, function->where.line);
     function->where = name.where;
+    function->n_header_params = function->n_params;
     return parse_tunings(p, function);
 }
 
 static bool parse_definition(struct ptx_parser *p, struct ptx_function *function)
 {
-    const struct ptx_symbol *symbol = ptx_names_find(&p->names, function->name, strlen(function->name))->symbol;
+    const struct ptx_symbol *symbol = ptx_names_find(p->names, function->name, strlen(function->name))->symbol;
 
     while (symbol && symbol->depth > 0)
         symbol = symbol->outer;
@@ -213,7 +213,20 @@ static bool parse_definition(struct ptx_parser *p, struct ptx_function *function
     if (function->linkage == PTX_LINK_EXTERN)
         return ptx_fail(p, function->where, "function '%s' is .extern and has a body", function->name);
     function->has_body = true;
-    return ptx_parse_body(p);
+    function->text = p->module;
+    function->body = ptx_lexer_position(&p->lexer, &p->token);
+    if (!ptx_parse_body(p))
+        return false;
+    function->n_instructions = p->body.instructions.n;
+    if (!p->compilation->n_errors)
+        p->visit(p->compilation, p->module, function, &p->body);
+    return true;
+}
+
+static void drop_body(struct ptx_parser *p)
+{
+    ct_arena_reset(p->body.arena);
+    p->body = (struct ptx_body){.arena = p->body.arena};
 }
 
 /* function: (.entry | .func [results]) name [parameters] directives ( body | ; ) */
@@ -233,7 +246,8 @@ bool ptx_parse_function(struct ptx_parser *p, enum ptx_linkage linkage)
         return false;
     function->linkage = linkage;
     function->noreturn |= early.noreturn;
-    p->function = function;
+    p->function = p->defined = function;
+    drop_body(p);
     ptx_scope_push(p);
     ok = parse_header(p, function);
     if (ok && ptx_at(p, '{'))
@@ -242,9 +256,31 @@ bool ptx_parse_function(struct ptx_parser *p, enum ptx_linkage linkage)
         ok = ptx_expect(p, ';', "'{' or ';'");
     if (ok) {
         ptx_scope_pop(p);
-        p->function = NULL;
+        p->function = p->defined = NULL;
     }
     return ok;
+}
+
+static void declare_parameter(struct ptx_parser *p, struct ptx_variable *variable, struct ptx_register *reg)
+{
+    struct ptx_symbol *symbol = ptx_declare_again(p, reg ? PTX_SYM_REG : PTX_SYM_VAR, variable->name);
+
+    if (reg)
+        *CT_PUSH(p->body.arena, &p->body.registers) = reg;
+    if (symbol && reg)
+        symbol->reg = reg;
+    else if (symbol)
+        symbol->variable = variable;
+}
+
+void ptx_declare_parameters(struct ptx_parser *p)
+{
+    const struct ptx_function *function = p->function;
+
+    for (uint32_t i = 0; i < function->n_results; i++)
+        declare_parameter(p, function->results[i], function->result_regs[i]);
+    for (uint32_t i = 0; i < function->n_header_params; i++)
+        declare_parameter(p, function->params[i], function->param_regs[i]);
 }
 
 /* prototype: .callprototype [results] _ [parameters] directives ; */

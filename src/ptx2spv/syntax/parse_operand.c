@@ -9,7 +9,7 @@ struct ptx_operand *ptx_take_operands(struct ptx_parser *p, uint32_t first, uint
     struct ptx_operand *items;
 
     *count = p->operands.n - first;
-    items = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_operand, *count);
+    items = CT_ARENA_ARRAY(p->arena, struct ptx_operand, *count);
     if (*count)
         memcpy(items, p->operands.v + first, *count * sizeof *items);
     p->operands.n = first;
@@ -404,7 +404,7 @@ static void expand_vector_register(struct ptx_parser *p, const struct ptx_instru
     if (!packs || out->kind != PTX_OPND_REG || !out->reg->vector || out->component >= 0)
         return;
     *out = (struct ptx_operand){.kind = PTX_OPND_VECTOR, .where = whole.where, .component = -1, .n_items = whole.reg->vector};
-    out->items = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_operand, out->n_items);
+    out->items = CT_ARENA_ARRAY(p->arena, struct ptx_operand, out->n_items);
     for (uint32_t i = 0; i < out->n_items; i++) {
         out->items[i] = whole;
         out->items[i].component = (int8_t)i;
@@ -474,7 +474,7 @@ bool ptx_parse_call(struct ptx_parser *p, struct ptx_instruction *insn)
     }
     if (n == 4 && operands[3].kind != PTX_OPND_SYMBOL)
         return ptx_fail(p, operands[3].where, "expected a prototype or a list of targets");
-    insn->operands = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_operand, n);
+    insn->operands = CT_ARENA_ARRAY(p->arena, struct ptx_operand, n);
     memcpy(insn->operands, operands, n * sizeof *operands);
     insn->n_operands = n;
     return check_callee(p, operands);

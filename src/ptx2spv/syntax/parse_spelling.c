@@ -461,7 +461,7 @@ static bool check_instruction_spelling(const struct ptx_parser *p, struct ptx_sp
 static void decode(struct ptx_parser *p, struct ptx_spelling *spelling, const struct ptx_name *text)
 {
     uint32_t at = (uint32_t)strcspn(text->text, ".");
-    const struct ptx_name *opcode = ptx_names_find(&p->names, text->text, at);
+    const struct ptx_name *opcode = ptx_names_find(p->names, text->text, at);
 
     spelling->opcode = (enum ptx_opcode)opcode->opcode;
     if (!spelling->opcode) {
@@ -471,7 +471,7 @@ static void decode(struct ptx_parser *p, struct ptx_spelling *spelling, const st
     for (unsigned index = 1; at < text->length; index++) {
         const char *word = text->text + at + 1;
         const uint32_t length = (uint32_t)strcspn(word, ".");
-        const struct ptx_name *name = ptx_names_find(&p->names, word, length);
+        const struct ptx_name *name = ptx_names_find(p->names, word, length);
 
         if (index > 250) {
             spelling_fail(spelling, "too many modifiers", at, length + 1);
@@ -488,7 +488,7 @@ static void decode(struct ptx_parser *p, struct ptx_spelling *spelling, const st
 struct ptx_spelling *ptx_decode_spelling(struct ptx_parser *p, struct ptx_name *text)
 {
     if (!text->spelling) {
-        text->spelling = CT_ARENA_NEW(&p->compilation->scratch, struct ptx_spelling);
+        text->spelling = CT_ARENA_NEW(p->names->arena, struct ptx_spelling);
         decode(p, text->spelling, text);
     }
     return text->spelling;

@@ -39,6 +39,11 @@ static const char *kind_name(int kind)
     }
 }
 
+const char *ptx_keep_name(struct ct_arena *arena, const struct ptx_name *name)
+{
+    return ct_arena_strndup(arena, name->text, name->length);
+}
+
 struct ptx_symbol *ptx_declare(struct ptx_parser *p, int kind, const struct ptx_token *name)
 {
     const uint32_t depth = p->scopes.n - 1;
@@ -61,15 +66,22 @@ struct ptx_symbol *ptx_declare(struct ptx_parser *p, int kind, const struct ptx_
     return symbol;
 }
 
+struct ptx_symbol *ptx_declare_again(struct ptx_parser *p, int kind, const char *name)
+{
+    const struct ptx_token token = {.name = ptx_names_find(p->names, name, strlen(name)), .text = name, .length = (uint32_t)strlen(name)};
+
+    return ptx_is_sink(&token) ? NULL : ptx_declare(p, kind, &token);
+}
+
 struct ptx_register *ptx_register_create(struct ptx_parser *p, const char *name, enum ptx_type type, unsigned vector)
 {
-    struct ptx_register *reg = CT_ARENA_NEW(&p->compilation->arena, struct ptx_register);
+    struct ptx_register *reg = CT_ARENA_NEW(p->arena, struct ptx_register);
 
     reg->name = name;
     reg->type = type;
     reg->vector = (uint8_t)vector;
-    reg->index = p->function->registers.n;
-    *CT_PUSH(&p->compilation->arena, &p->function->registers) = reg;
+    reg->index = p->body.registers.n;
+    *CT_PUSH(p->body.arena, &p->body.registers) = reg;
     return reg;
 }
 
@@ -97,7 +109,7 @@ static struct ptx_symbol *find_range(struct ptx_parser *p, const struct ptx_name
 
     if (!split_number(name, &stem, number))
         return NULL;
-    symbol = ptx_names_find(&p->names, name->text, stem)->symbol;
+    symbol = ptx_names_find(p->names, name->text, stem)->symbol;
     for (; symbol; symbol = symbol->outer)
         if (symbol->kind == PTX_SYM_RANGE && *number < symbol->range->count)
             break;
@@ -126,7 +138,7 @@ struct ptx_symbol *ptx_lookup(struct ptx_parser *p, struct ptx_name *name)
 
 static struct ptx_label_entry *label_create(struct ptx_parser *p, const struct ptx_token *name)
 {
-    struct ptx_label_entry *entry = CT_ARENA_NEW(&p->compilation->arena, struct ptx_label_entry);
+    struct ptx_label_entry *entry = CT_ARENA_NEW(p->arena, struct ptx_label_entry);
 
     entry->label.name = name->name->text;
     entry->label.where = name->where;
@@ -157,8 +169,8 @@ bool ptx_label_define(struct ptx_parser *p, const struct ptx_token *name)
         return false;
     entry = symbol->label = label_create(p, name);
     entry->label.defined = true;
-    entry->label.statement = p->body.n;
-    *CT_PUSH(&p->compilation->arena, &p->function->labels) = &entry->label;
+    entry->label.statement = p->body.instructions.n;
+    *CT_PUSH(p->arena, &p->body.labels) = &entry->label;
     return true;
 }
 
@@ -199,15 +211,15 @@ static struct ptx_label *bound_label(struct ptx_label *label)
 
 void ptx_labels_resolve(struct ptx_parser *p)
 {
-    for (uint32_t i = 0; i < p->body.n; i++) {
-        struct ptx_instruction *insn = &p->body.v[i];
+    for (uint32_t i = 0; i < p->body.instructions.n; i++) {
+        struct ptx_instruction *insn = &p->body.instructions.v[i];
 
         for (uint32_t k = 0; k < insn->n_operands; k++)
             if (insn->operands[k].kind == PTX_OPND_LABEL)
                 insn->operands[k].label = bound_label(insn->operands[k].label);
     }
-    for (uint32_t i = 0; i < p->target_lists.n; i++) {
-        struct ptx_targets *targets = p->target_lists.v[i];
+    for (uint32_t i = 0; i < p->body.targets.n; i++) {
+        struct ptx_targets *targets = p->body.targets.v[i];
 
         for (uint32_t t = 0; targets->labels && t < targets->n; t++)
             targets->labels[t] = bound_label(targets->labels[t]);

@@ -377,13 +377,25 @@ static bool parse_initializer(struct ptx_parser *p, const struct declaration *d,
 
 /* ---- variables ---- */
 
+/* Until PTX ISA 1.3, a kernel declares its parameters in its body. */
+static bool is_old_parameter(const struct ptx_parser *p, const struct declaration *d)
+{
+    return d->space == PTX_SPACE_PARAM && p->function && p->function->is_entry && p->module->isa_version < 14;
+}
+
+/* Whether the variable belongs to the module, and not to a body. */
+static bool is_kept(const struct ptx_parser *p, const struct declaration *d)
+{
+    return !p->function || d->space == PTX_SPACE_GLOBAL || d->space == PTX_SPACE_CONST || is_old_parameter(p, d);
+}
+
 /* Parses the dimensions of a variable and initializes the variable. */
 static bool make_variable(struct ptx_parser *p, const struct declaration *d, const struct ptx_token *name, struct dimensions *dimensions,
                           struct ptx_variable *variable)
 {
     uint64_t count;
 
-    *variable = (struct ptx_variable){.name = name->name->text,
+    *variable = (struct ptx_variable){.name = ptx_keep_name(is_kept(p, d) ? &p->compilation->arena : p->arena, name->name),
                                       .where = name->where,
                                       .linkage = d->linkage,
                                       .space = d->space,
@@ -432,15 +444,9 @@ static bool redeclare(struct ptx_parser *p, struct ptx_variable *before, const s
     return true;
 }
 
-/* Until PTX ISA 1.3, a kernel declares its parameters in its body. */
-static bool is_old_parameter(const struct ptx_parser *p, const struct ptx_variable *variable)
-{
-    return variable->space == PTX_SPACE_PARAM && p->function && p->function->is_entry && p->module->isa_version < 14;
-}
-
 static void add_parameter(struct ptx_parser *p, struct ptx_variable *variable)
 {
-    struct ptx_function *function = p->function;
+    struct ptx_function *function = p->defined;
     const uint32_t n = function->n_params;
     struct ptx_variable **params = CT_ARENA_ARRAY(&p->compilation->arena, struct ptx_variable *, n + 1);
 
@@ -454,17 +460,34 @@ static void add_parameter(struct ptx_parser *p, struct ptx_variable *variable)
     function->n_params = n + 1;
 }
 
-static void record_variable(struct ptx_parser *p, struct ptx_variable *variable)
+static void record_variable(struct ptx_parser *p, const struct declaration *d, struct ptx_variable *variable)
 {
-    if (is_old_parameter(p, variable)) {
+    if (is_old_parameter(p, d)) {
         add_parameter(p, variable);
-    } else if (p->function) {
-        variable->index = p->function->variables.n;
-        *CT_PUSH(&p->compilation->arena, &p->function->variables) = variable;
-    } else {
+    } else if (!p->function) {
         variable->index = p->module->variables.n;
-        *CT_PUSH(&p->compilation->arena, &p->module->variables) = variable;
+        *CT_PUSH(p->arena, &p->module->variables) = variable;
+    } else if (is_kept(p, d)) {
+        *CT_PUSH(&p->compilation->arena, &p->defined->variables) = variable;
+    } else {
+        variable->index = p->body.variables.n;
+        *CT_PUSH(p->arena, &p->body.variables) = variable;
     }
+}
+
+/* The variable of a new symbol. If the body is parsed again, and the module has the variable, it is used; but what follows its name is parsed into
+ * `made`. */
+static struct ptx_variable *add_variable(struct ptx_parser *p, const struct declaration *d, struct ptx_symbol *symbol,
+                                         struct ptx_variable *made)
+{
+    if (p->function && !p->defined && is_kept(p, d)) {
+        symbol->variable = is_old_parameter(p, d) ? p->function->params[p->n_params++] : p->function->variables.v[p->n_variables++];
+        return made;
+    }
+    symbol->variable = CT_ARENA_NEW(is_kept(p, d) ? &p->compilation->arena : p->arena, struct ptx_variable);
+    *symbol->variable = *made;
+    record_variable(p, d, symbol->variable);
+    return symbol->variable;
 }
 
 static bool parse_variable(struct ptx_parser *p, const struct declaration *d)
@@ -483,9 +506,7 @@ static bool parse_variable(struct ptx_parser *p, const struct declaration *d)
     } else {
         if (!(symbol = ptx_declare(p, PTX_SYM_VAR, &name)))
             return false;
-        variable = symbol->variable = CT_ARENA_NEW(&p->compilation->arena, struct ptx_variable);
-        *variable = made;
-        record_variable(p, variable);
+        variable = add_variable(p, d, symbol, &made);
     }
     if (ptx_accept(p, '=') && !parse_initializer(p, d, &dimensions, variable))
         return false;
@@ -561,7 +582,7 @@ bool ptx_parse_registers(struct ptx_parser *p)
 
 /* ---- parameters ---- */
 
-static bool is_sink(const struct ptx_token *name)
+bool ptx_is_sink(const struct ptx_token *name)
 {
     return name->length == 1 && name->text[0] == '_';
 }
@@ -580,15 +601,15 @@ bool ptx_parse_parameter(struct ptx_parser *p, bool declare, struct ptx_variable
     d.space = in_register ? PTX_SPACE_REG : PTX_SPACE_PARAM;
     if (!parse_declaration(p, &d) || !ptx_expect_name(p, &name, "the name of a parameter"))
         return false;
-    *out = CT_ARENA_NEW(&p->compilation->arena, struct ptx_variable);
+    *out = CT_ARENA_NEW(p->arena, struct ptx_variable);
     *reg = NULL;
     if (!make_variable(p, &d, &name, &dimensions, *out))
         return false;
     if (in_register && (*out)->is_array)
         return ptx_fail(p, name.where, "a register cannot be an array");
     if (in_register && declare)
-        *reg = ptx_register_create(p, name.name->text, d.type, d.vector);
-    if (!declare || is_sink(&name))
+        *reg = ptx_register_create(p, (*out)->name, d.type, d.vector);
+    if (!declare || ptx_is_sink(&name))
         return true;
     if (!(symbol = ptx_declare(p, in_register ? PTX_SYM_REG : PTX_SYM_VAR, &name)))
         return false;

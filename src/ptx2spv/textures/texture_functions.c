@@ -33,8 +33,8 @@ static const char *function_name(struct ct_compilation *compilation, const struc
     if (access->kind >= CT_SURFACE_LOAD && access->kind != CT_SURFACE_FORMAT)
         return access->geometry->layered || access->geometry->coordinates > 2 ? PREFIX "surface_slices" : PREFIX "surface_plane";
     if (access->kind >= CT_TEXTURE_QUERY)
-        return ct_arena_printf(&compilation->arena, PREFIX "%s", names[access->kind]);
-    return ct_arena_printf(&compilation->arena, PREFIX "%s_%s", names[access->kind], access->geometry->word);
+        return ct_arena_printf(&compilation->scratch, PREFIX "%s", names[access->kind]);
+    return ct_arena_printf(&compilation->scratch, PREFIX "%s_%s", names[access->kind], access->geometry->word);
 }
 
 /* Operations on 128 bits at once: atomic ones, and strong loads and stores (PTX ISA, "Memory Consistency Model: Strong Operations") whose scope is
@@ -69,23 +69,23 @@ static const char *other_function_or_null(const struct ptx_instruction *insn)
 /* ---- declarations ---- */
 
 /* The function of a name that the tree declares, possibly from now on. */
-static struct ptx_function *declare(struct ct_compilation *compilation, struct ptx_module *tree, uint32_t n_own, const char *name,
-                                    struct ct_location where)
+static struct ptx_function *declare(struct ct_compilation *compilation, struct ptx_module *tree, const char *name, struct ct_location where)
 {
     struct ptx_function *function;
 
-    for (uint32_t i = n_own; i < tree->functions.n; i++)
-        if (!strcmp(tree->functions.v[i]->name, name))
-            return tree->functions.v[i];
+    for (uint32_t i = 0; i < tree->helpers.n; i++)
+        if (!strcmp(tree->helpers.v[i]->name, name))
+            return tree->helpers.v[i];
     function = CT_ARENA_NEW(&compilation->arena, struct ptx_function);
-    *function = (struct ptx_function){.name = name, .where = where, .linkage = PTX_LINK_EXTERN, .is_system = true};
-    *CT_PUSH(&compilation->arena, &tree->functions) = function;
+    *function = (struct ptx_function){.where = where, .linkage = PTX_LINK_EXTERN, .is_system = true};
+    function->name = ct_arena_strndup(&compilation->arena, name, strlen(name));
+    *CT_PUSH(&compilation->arena, &tree->helpers) = function;
     return function;
 }
 
-static void append_callee(struct ct_compilation *compilation, struct ptx_instruction *insn, struct ptx_function *function)
+static void append_callee(struct ct_arena *arena, struct ptx_instruction *insn, struct ptx_function *function)
 {
-    struct ptx_operand *operands = CT_ARENA_ARRAY(&compilation->arena, struct ptx_operand, insn->n_operands + 1);
+    struct ptx_operand *operands = CT_ARENA_ARRAY(arena, struct ptx_operand, insn->n_operands + 1);
 
     memcpy(operands, insn->operands, insn->n_operands * sizeof *operands);
     operands[insn->n_operands] = (struct ptx_operand){.kind = PTX_OPND_FUNC, .where = insn->where, .component = -1, .function = function};
@@ -93,33 +93,33 @@ static void append_callee(struct ct_compilation *compilation, struct ptx_instruc
     insn->n_operands++;
 }
 
-void ct_texture_declare_functions(struct ct_compilation *compilation, struct ptx_module *tree)
+static void add_callees_of_access(struct ct_compilation *compilation, struct ptx_module *tree, struct ct_arena *arena,
+                                  const struct ct_texture_access *access, struct ptx_instruction *insn)
 {
-    const uint32_t n_own = tree->functions.n;
+    const char *halves = access->type == PTX_F16 ? PREFIX "tex_halves" : PREFIX "tex_pairs";
+    const char *image_function = ct_texture_image_function_or_null(access);
 
-    for (uint32_t f = 0; f < n_own; f++) {
-        const struct ptx_function *function = tree->functions.v[f];
+    insn->mods.unsupported = 0; /* its words are known here, not to the parser */
+    if (ct_texture_has_halves(access))
+        append_callee(arena, insn, declare(compilation, tree, halves, insn->where));
+    if (image_function) {
+        image_function = ct_arena_printf(&compilation->scratch, PREFIX "%s", image_function);
+        append_callee(arena, insn, declare(compilation, tree, image_function, insn->where));
+    }
+    append_callee(arena, insn, declare(compilation, tree, function_name(compilation, access), insn->where));
+}
 
-        for (uint32_t i = 0; i < function->n_body; i++) {
-            struct ptx_instruction *insn = &function->body[i];
-            const char *other_function = other_function_or_null(insn), *image_function;
-            struct ct_texture_access access;
+void ct_texture_add_callees(struct ct_compilation *compilation, struct ptx_module *tree, struct ptx_body *body)
+{
+    for (uint32_t i = 0; i < body->instructions.n; i++) {
+        struct ptx_instruction *insn = &body->instructions.v[i];
+        const char *other_function = other_function_or_null(insn);
+        struct ct_texture_access access;
 
-            if (other_function)
-                append_callee(compilation, insn, declare(compilation, tree, n_own, other_function, insn->where));
-            if (!ct_is_texture_opcode(insn->opcode) || !ct_texture_access_read(insn, &access))
-                continue;
-            insn->mods.unsupported = 0; /* its words are known here, not to the parser */
-            if (ct_texture_has_halves(&access))
-                append_callee(
-                    compilation, insn,
-                    declare(compilation, tree, n_own, access.type == PTX_F16 ? PREFIX "tex_halves" : PREFIX "tex_pairs", insn->where));
-            if ((image_function = ct_texture_image_function_or_null(&access)) != NULL)
-                append_callee(
-                    compilation, insn,
-                    declare(compilation, tree, n_own, ct_arena_printf(&compilation->arena, PREFIX "%s", image_function), insn->where));
-            append_callee(compilation, insn, declare(compilation, tree, n_own, function_name(compilation, &access), insn->where));
-        }
+        if (other_function)
+            append_callee(body->arena, insn, declare(compilation, tree, other_function, insn->where));
+        if (ct_is_texture_opcode(insn->opcode) && ct_texture_access_read(insn, &access))
+            add_callees_of_access(compilation, tree, body->arena, &access, insn);
     }
 }
 
