@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Driver API: Stream Ordered Memory Allocator, and the functions of Device Management for a device's pools.
  * Every function: NOT_INITIALIZED; functions with a stream also the errors of cuStreamSynchronize for it. Sizes are in bytes. Pools
- * provide device memory or memory of the host; pools of managed memory are NOT_SUPPORTED. */
+ * provide device memory, memory of the host, or managed memory. */
 #include "entry_points.h"
 
 #include "core/device/context.h"
@@ -19,8 +19,8 @@ static CUresult allocate(struct ct_stream *stream, const struct ct_pool_allocati
     const struct ct_device *device = allocation->pool ? ct_memory_pool_device_of(allocation->pool) : stream->context->device;
     CUresult r;
 
-    if (ct_stream_is_captured(stream) && allocation->pool && ct_memory_pool_is_on_host(allocation->pool))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "a graph cannot allocate memory of the host"); /* as in NVIDIA's driver */
+    if (ct_stream_is_captured(stream) && allocation->pool && (r = ct_memory_pool_check_captured(allocation->pool)) != CUDA_SUCCESS)
+        return r;
     if (ct_stream_is_captured(stream))
         return ct_capture_alloc(stream, device, allocation->size_bytes, allocation->out_address);
     if ((r = ct_capture_check_unsafe("cuMemAllocAsync")) != CUDA_SUCCESS)
@@ -126,7 +126,7 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute at
     return r;
 }
 
-/* cuMemPoolSetAccess. A device can always access its own pools, and never those of another device. INVALID_VALUE: the pool does not
+/* cuMemPoolSetAccess. A device can always access its own pools, and never those of another device; all can access managed memory. INVALID_VALUE: the pool does not
  * exist, map is NULL, or another access; INVALID_DEVICE: the device does not exist, or PROT_NONE for the pool's own device;
  * NOT_SUPPORTED: read-only access, and locations that are not devices. */
 CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
@@ -141,7 +141,7 @@ CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *ma
     return r;
 }
 
-/* cuMemPoolGetAccess. The host has no access. INVALID_VALUE: the pool or the location does not exist, or a null pointer. */
+/* cuMemPoolGetAccess. The host has no access to memory of a device. INVALID_VALUE: the pool or the location does not exist, or a null pointer. */
 CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPool, CUmemLocation *location)
 {
     struct ct_memory_pool *found;
@@ -157,7 +157,7 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
     return r;
 }
 
-/* cuMemPoolCreate. Creates a pool on a device; a maxSize of 0 means all of its memory. INVALID_VALUE: a null pointer, invalid
+/* cuMemPoolCreate. Creates a pool on a device or on the host, or one of managed memory, which has no maxSize; a maxSize of 0 means all of its memory. INVALID_VALUE: a null pointer, invalid
  * properties, or the device does not exist; NOT_SUPPORTED: properties that no device supports; NOT_PERMITTED: in a host function of a
  * stream; OUT_OF_MEMORY: also if maxSize exceeds the device's memory. */
 CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
@@ -217,7 +217,7 @@ CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* cuDeviceSetMemPool. INVALID_VALUE: the pool or the device does not exist, or the pool belongs to another device. */
+/* cuDeviceSetMemPool. A pool of managed memory of the device becomes the current one of those. INVALID_VALUE: the pool or the device does not exist, or the pool belongs to another device. */
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
     struct ct_memory_pool *found;
@@ -312,74 +312,41 @@ CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 
 /* ---- pools of a location ---- */
 
-/* Checks the location and the type: pools provide pinned memory of devices and of the host. */
-static CUresult check_kind(const CUmemLocation *location, CUmemAllocationType type)
-{
-    struct ct_device *device;
-    bool managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
-    CUresult r = ct_process_check();
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (!location || (!managed && type != CU_MEM_ALLOCATION_TYPE_PINNED))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "invalid location %p or allocation type %d", (const void *)location, (int)type);
-    switch (location->type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE:
-        if (!managed)
-            return ct_memory_pool_device(location->id, &device);
-        break;
-    case CU_MEM_LOCATION_TYPE_HOST:
-        if (!managed)
-            return CUDA_SUCCESS;
-        break;
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on NUMA nodes of the host are not supported");
-    default:
-        if (!managed || location->type != CU_MEM_LOCATION_TYPE_INVALID) /* which has the same value as CU_MEM_LOCATION_TYPE_NONE */
-            return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot be at location type %d", (int)location->type);
-    }
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported");
-}
-
-/* Calls the function for the pools of devices, or that for those of the host. */
-static CUresult get_pool(CUmemoryPool *out, const CUmemLocation *location, CUmemAllocationType type,
-                         CUresult (*of_device)(CUmemoryPool *, CUdevice), CUresult (*of_host)(CUmemoryPool *))
-{
-    CUresult r = check_kind(location, type);
-
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
-        return of_device(out, location->id);
-    return out ? of_host(out) : ct_fail(CUDA_ERROR_INVALID_VALUE, "the place for the pool is NULL");
-}
-
 /* cuMemGetDefaultMemPool. INVALID_VALUE: a null pointer, or the location, device or type does not exist; NOT_SUPPORTED. */
 CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
 {
-    return get_pool(pool_out, location, type, cuDeviceGetDefaultMemPool, ct_memory_pool_host_default);
+    CUmemoryPool pool;
+    CUresult r = ct_memory_pool_default_at(location, type, &pool);
+
+    if (r == CUDA_SUCCESS && !pool_out)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "pool_out is NULL");
+    if (r == CUDA_SUCCESS)
+        *pool_out = pool;
+    return r;
 }
 
 /* cuMemGetMemPool. As cuMemGetDefaultMemPool, for the current pool. */
 CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-    return get_pool(pool, location, type, cuDeviceGetMemPool, ct_memory_pool_host_current);
+    CUmemoryPool current;
+    CUresult r = ct_memory_pool_current_at(location, type, &current);
+
+    if (r == CUDA_SUCCESS && !pool)
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "pool is NULL");
+    if (r == CUDA_SUCCESS)
+        *pool = current;
+    return r;
 }
 
 /* cuMemSetMemPool. INVALID_VALUE: the pool, location, device or type does not exist, or the pool is at another location; NOT_SUPPORTED. */
 CUresult CUDAAPI cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
 {
     struct ct_memory_pool *found;
-    CUresult r = check_kind(location, type);
+    CUresult r = ct_memory_pool_lookup(pool, &found);
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
-        return cuDeviceSetMemPool(location->id, pool);
-    if ((r = ct_memory_pool_lookup(pool, &found)) != CUDA_SUCCESS)
-        return r;
-    r = ct_memory_pool_set_host_current(found);
+    r = ct_memory_pool_set_current_at(location, type, found);
     ct_memory_pool_release(found);
     return r;
 }

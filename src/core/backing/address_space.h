@@ -12,6 +12,7 @@ enum ct_range_kind {
     CT_RANGE_DEVICE,            /* cuMemAlloc */
     CT_RANGE_POOL,              /* cuMemAllocAsync, cuMemAllocFromPoolAsync */
     CT_RANGE_POOL_HOST,         /* cuMemAllocFromPoolAsync of a pool of host memory */
+    CT_RANGE_POOL_MANAGED,      /* the same of a pool of managed memory */
     CT_RANGE_IPC,               /* cuIpcOpenMemHandle: memory of another process */
     CT_RANGE_HOST,              /* cuMemHostAlloc, cuMemAllocHost */
     CT_RANGE_REGISTERED,        /* cuMemHostRegister */
@@ -37,8 +38,8 @@ struct ct_range {
     bool imported;                      /* for DEVICE: another API allocated it (external_memory.c) */
     bool synchronous;                   /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS: see struct ct_place */
     unsigned long long id;              /* CU_POINTER_ATTRIBUTE_BUFFER_ID */
-    struct ct_pool_block *block;        /* for POOL, POOL_HOST: the pool's block; guarded by the pool */
-    CUmemoryPool pool;                  /* for POOL, POOL_HOST: the pool's handle */
+    struct ct_pool_block *block;        /* for POOL and POOL_*: the pool's block; guarded by the pool */
+    CUmemoryPool pool;                  /* likewise: the pool's handle */
     struct ct_allocation *allocation;   /* the owning allocation (memory.c, host_memory.c); NULL for other ranges */
     struct ct_reservation *reservation; /* for VIRTUAL, which has no context and no memory; vmm_reservation.c */
 };
@@ -46,7 +47,12 @@ struct ct_range {
 /* Whether the range is memory of a pool. */
 static inline bool ct_range_is_of_pool(const struct ct_range *range)
 {
-    return range->kind == CT_RANGE_POOL || range->kind == CT_RANGE_POOL_HOST;
+    return range->kind == CT_RANGE_POOL || range->kind == CT_RANGE_POOL_HOST || range->kind == CT_RANGE_POOL_MANAGED;
+}
+
+static inline bool ct_range_is_managed(const struct ct_range *range)
+{
+    return range->kind == CT_RANGE_MANAGED || range->kind == CT_RANGE_MANAGED_VARIABLES || range->kind == CT_RANGE_POOL_MANAGED;
 }
 
 /* Whether only the host may write the range. */
@@ -58,8 +64,8 @@ static inline bool ct_range_is_read_only(const struct ct_range *range)
 /* Whether the program accesses the range through pointers of the host, too, and may write there. */
 static inline bool ct_range_is_of_host(const struct ct_range *range)
 {
-    return range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_POOL_HOST || range->kind == CT_RANGE_MANAGED ||
-           range->kind == CT_RANGE_MANAGED_VARIABLES || (range->kind == CT_RANGE_REGISTERED && !ct_range_is_read_only(range));
+    return range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_POOL_HOST || ct_range_is_managed(range) ||
+           (range->kind == CT_RANGE_REGISTERED && !ct_range_is_read_only(range));
 }
 
 /* Whether the range is the device's view of host memory that is in the map at the host's address, too. */

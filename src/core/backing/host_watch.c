@@ -75,7 +75,7 @@ static bool is_imported_by_gpu(const struct ct_range *range)
 static bool choose_pages(struct ct_watched_range *watched, const struct ct_range *range)
 {
     const uintptr_t start = (uintptr_t)range->host, end = start + range->size_bytes, page = page_bytes();
-    const bool owns_pages = range->kind != CT_RANGE_REGISTERED && range->kind != CT_RANGE_POOL_HOST;
+    const bool owns_pages = range->kind != CT_RANGE_REGISTERED && !ct_range_is_of_pool(range);
     const bool is_small = owns_pages && range->size_bytes <= SMALL_ALLOCATION;
     const bool takes_first = is_small || (owns_pages && watched->start == start);
     const bool takes_last = is_small || (owns_pages && watched->end == end);

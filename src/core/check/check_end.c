@@ -31,6 +31,7 @@ static const char *name_or_null(enum ct_range_kind kind)
     case CT_RANGE_POOL_HOST:
         return "page-locked memory";
     case CT_RANGE_MANAGED:
+    case CT_RANGE_POOL_MANAGED:
         return "managed memory";
     case CT_RANGE_IPC:
     case CT_RANGE_REGISTERED:

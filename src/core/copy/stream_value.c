@@ -40,7 +40,7 @@ CUresult ct_stream_value_check(const struct ct_stream_value *value)
         return r;
     if (place.read_only)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is read-only memory", (unsigned long long)value->address);
-    if (ct_address_find_any(value->address, 1, &range) && (range.kind == CT_RANGE_MANAGED || range.kind == CT_RANGE_MANAGED_VARIABLES))
+    if (ct_address_find_any(value->address, 1, &range) && ct_range_is_managed(&range))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is in managed memory", (unsigned long long)value->address);
     return CUDA_SUCCESS;
 }

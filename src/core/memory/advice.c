@@ -164,6 +164,16 @@ struct ct_advice ct_advice_common(uint64_t start, uint64_t size_bytes)
     return done < end ? nothing : common;
 }
 
+static void start_with(struct ct_advice *advice, const void *user)
+{
+    *advice = (struct ct_advice){.preferred = *(const CUmemLocation *)user};
+}
+
+CUresult ct_advice_start(uint64_t start, uint64_t size_bytes, CUmemLocation preferred)
+{
+    return ct_advice_apply(start, size_bytes, start_with, &preferred);
+}
+
 static void clear(struct ct_advice *advice, const void *user)
 {
     (void)user;

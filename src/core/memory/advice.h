@@ -22,5 +22,7 @@ CUresult ct_advice_apply(uint64_t start, uint64_t size_bytes, ct_advice_change c
 struct ct_advice ct_advice_common(uint64_t start, uint64_t size_bytes);
 /* Clears the advice of a range, when memory is allocated or freed there. Cannot fail. */
 void ct_advice_forget(uint64_t start, uint64_t size_bytes);
+/* Replaces it by a preferred location, which memory of a pool has from the start. OUT_OF_MEMORY. */
+CUresult ct_advice_start(uint64_t start, uint64_t size_bytes, CUmemLocation preferred);
 
 #endif

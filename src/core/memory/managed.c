@@ -91,11 +91,6 @@ CUresult ct_managed_free(struct ct_context *context, uint64_t address)
 
 /* ---- ranges ---- */
 
-static bool is_managed(const struct ct_range *range)
-{
-    return range->kind == CT_RANGE_MANAGED || range->kind == CT_RANGE_MANAGED_VARIABLES;
-}
-
 /* The managed memory that contains the range. INVALID_VALUE if there is none. */
 static CUresult find_managed(uint64_t address, uint64_t size_bytes, struct ct_range *out)
 {
@@ -104,7 +99,7 @@ static CUresult find_managed(uint64_t address, uint64_t size_bytes, struct ct_ra
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!is_managed(&range))
+    if (!ct_range_is_managed(&range))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in managed memory", (unsigned long long)address);
     *out = range;
     return CUDA_SUCCESS;
@@ -224,8 +219,8 @@ static CUresult check_attached(const struct ct_stream *stream, uint64_t address,
             return CUDA_SUCCESS;
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in memory that can be attached", (unsigned long long)address);
     }
-    if (!is_managed(&range))
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in managed memory", (unsigned long long)address);
+    if (!ct_range_is_managed(&range) || ct_range_is_of_pool(&range))
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "0x%llx is not in managed memory, or in that of a pool", (unsigned long long)address);
     if (range.kind == CT_RANGE_MANAGED && ((size_bytes && size_bytes != range.size_bytes) || address != range.start))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "%llu bytes at 0x%llx are only a part of the managed memory at 0x%llx",
                        (unsigned long long)size_bytes, (unsigned long long)address, (unsigned long long)range.start);
@@ -376,9 +371,12 @@ static CUresult check_advice(struct advising *given, bool managed)
 CUresult ct_managed_advise(uint64_t address, uint64_t size_bytes, CUmem_advise advice, CUmemLocation location)
 {
     struct advising given = {advice, location};
+    struct ct_range range;
     bool managed;
     CUresult r = check_range(address, size_bytes, &managed);
 
+    if (r == CUDA_SUCCESS && managed && ct_address_find_any(address, 1, &range) && ct_range_is_of_pool(&range))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory of a pool takes no advice"); /* as in NVIDIA's driver */
     if (r == CUDA_SUCCESS)
         r = check_advice(&given, managed);
     return r == CUDA_SUCCESS && managed ? ct_advice_apply(address, size_bytes, take_advice, &given) : r;

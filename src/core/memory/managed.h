@@ -17,7 +17,7 @@ bool ct_managed_holds(uint64_t address);
 /* Frees memory that ct_managed_alloc allocated. INVALID_VALUE. */
 CUresult ct_managed_free(struct ct_context *context, uint64_t address);
 
-/* Validates the arguments of cuStreamAttachMemAsync; otherwise a no-op. INVALID_VALUE. */
+/* Validates the arguments of cuStreamAttachMemAsync; otherwise a no-op. INVALID_VALUE, also for memory of a pool. */
 CUresult ct_managed_attach(struct ct_stream *stream, uint64_t address, uint64_t size_bytes, unsigned flags);
 
 /* Ranges of managed memory, or of pageable memory if the devices can access it. */
@@ -37,7 +37,7 @@ CUresult ct_managed_discard(struct ct_stream *stream, const struct ct_managed_ra
 /* The location for the device argument of the old forms of prefetch and advice: CU_DEVICE_CPU or a device. */
 CUmemLocation ct_managed_location(CUdevice device);
 
-/* INVALID_VALUE; INVALID_DEVICE. */
+/* INVALID_VALUE; INVALID_DEVICE; NOT_SUPPORTED: memory of a pool. */
 CUresult ct_managed_advise(uint64_t address, uint64_t size_bytes, CUmem_advise advice, CUmemLocation location);
 /* INVALID_VALUE: unknown attribute, wrong size, or not managed memory. */
 CUresult ct_managed_attribute(uint64_t address, uint64_t size_bytes, CUmem_range_attribute attribute, void *data, size_t data_bytes);

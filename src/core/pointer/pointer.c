@@ -30,11 +30,6 @@ struct query {
     uint64_t pointer;
 };
 
-static bool is_managed(const struct ct_range *range)
-{
-    return range->kind == CT_RANGE_MANAGED || range->kind == CT_RANGE_MANAGED_VARIABLES;
-}
-
 static bool is_host(const struct ct_range *range)
 {
     return range->kind == CT_RANGE_HOST || range->kind == CT_RANGE_POOL_HOST || range->kind == CT_RANGE_REGISTERED;
@@ -42,7 +37,7 @@ static bool is_host(const struct ct_range *range)
 
 static bool is_for_all_devices(const struct ct_range *range)
 {
-    return is_host(range) || is_managed(range);
+    return is_host(range) || ct_range_is_managed(range);
 }
 
 static CUresult get_context(const struct query *q, union value *out)
@@ -95,7 +90,7 @@ static CUresult get_id(const struct query *q, union value *out)
 
 static CUresult get_managed(const struct query *q, union value *out)
 {
-    out->u32 = is_managed(q->range);
+    out->u32 = ct_range_is_managed(q->range);
     return CUDA_SUCCESS;
 }
 

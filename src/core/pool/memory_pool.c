@@ -96,23 +96,35 @@ static void observe(struct ct_device *device, struct ct_stream *stream, uint64_t
     ct_pool_garbage_free(pools, &garbage);
 }
 
+static CUresult create_defaults(struct ct_device_pools *pools)
+{
+    CUresult r = CUDA_SUCCESS;
+
+    for (int place = 0; place < CT_POOL_PLACES && r == CUDA_SUCCESS; place++) {
+        const struct ct_pool_kind kind = {.place = (enum ct_pool_place)place};
+        struct ct_pool_choice *at = &pools->at[place];
+
+        if (!ct_pool_place_exists(pools->device, kind.place))
+            continue;
+        r = ct_memory_pool_make(pools, &kind, true, &at->standard);
+        at->current = at->standard;
+    }
+    return r;
+}
+
 CUresult ct_device_pools_create(struct ct_device *device, struct ct_device_pools **out)
 {
     struct ct_device_pools *pools = calloc(1, sizeof *pools);
-    const struct ct_pool_kind ordinary = {0}, of_host = {.on_host = true};
+    const struct ct_pool_kind of_graphs = {0};
     CUresult r;
 
     if (!pools)
         return ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for the memory pools of a device");
     pools->device = device;
     ct_mutex_init(&pools->lock, CT_RANK_POOLS);
-    r = ct_memory_pool_make(pools, &ordinary, true, &pools->standard);
-    pools->current = pools->standard;
+    r = create_defaults(pools);
     if (r == CUDA_SUCCESS)
-        r = ct_memory_pool_make(pools, &ordinary, false, &pools->graphs);
-    if (r == CUDA_SUCCESS && device->ordinal == 0 && ct_device_limit(device, CU_DEVICE_ATTRIBUTE_HOST_MEMORY_POOLS_SUPPORTED))
-        r = ct_memory_pool_make(pools, &of_host, true, &pools->host_standard);
-    pools->host_current = pools->host_standard;
+        r = ct_memory_pool_make(pools, &of_graphs, false, &pools->graphs);
     if (r != CUDA_SUCCESS) {
         ct_device_pools_destroy(pools);
         return r;
@@ -173,79 +185,42 @@ void ct_memory_pool_release(struct ct_memory_pool *pool)
         ct_object_release(&pool->object);
 }
 
-/* Returns the first device: pools of host memory are in its list of pools. NOT_SUPPORTED: it cannot access host memory at the host's address. */
-static CUresult host_pools_device(struct ct_device **out)
-{
-    if (!ct_process.n_devices || !ct_process.devices[0].pools->host_standard)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on the host need a first device with unified addressing");
-    *out = &ct_process.devices[0];
-    return CUDA_SUCCESS;
-}
-
-static CUresult check_location(const CUmemPoolProps *properties)
-{
-    switch (properties->location.type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE:
-        return CUDA_SUCCESS;
-    case CU_MEM_LOCATION_TYPE_HOST:
-        if (properties->handleTypes == CU_MEM_HANDLE_TYPE_NONE)
-            return CUDA_SUCCESS;
-        break;
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "memory pools on NUMA nodes of the host are not supported");
-    default:
-        break;
-    }
-    return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot be at location type %d", (int)properties->location.type);
-}
-
-static CUresult check_properties(const CUmemPoolProps *properties)
+/* `usage` requests memory for cuMemBatchDecompressAsync, which accepts all memory; win32SecurityAttributes is ignored. */
+static CUresult check_properties(const CUmemPoolProps *properties, const struct ct_pool_site *site)
 {
     static const unsigned char zeros[sizeof properties->reserved];
-    CUresult r = check_location(properties);
 
-    if (r != CUDA_SUCCESS)
-        return r;
-    if (memcmp(properties->reserved, zeros, sizeof zeros)) /* win32SecurityAttributes is ignored */
+    if (memcmp(properties->reserved, zeros, sizeof zeros))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the reserved properties of a memory pool are not 0");
-    if (properties->allocType == CU_MEM_ALLOCATION_TYPE_MANAGED)
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "pools of managed memory are not supported");
-    if (properties->allocType != CU_MEM_ALLOCATION_TYPE_PINNED)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot have allocation type %d", (int)properties->allocType);
-    return CUDA_SUCCESS; /* `usage` requests memory for cuMemBatchDecompressAsync, which accepts all memory */
+    if (site->place != CT_POOL_DEVICE && properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "pools of the host and of managed memory cannot be shared");
+    if (site->place >= CT_POOL_MANAGED_DEVICE && properties->maxSize)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of managed memory has no maximum size"); /* as in NVIDIA's driver */
+    return ct_vmm_check_handle_types(properties->handleTypes,
+                                     (unsigned)ct_device_limit(site->device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES));
 }
 
-/* NVIDIA's driver returns INVALID_VALUE for a device that does not exist in the functions of pools. */
-CUresult ct_memory_pool_device(int ordinal, struct ct_device **out)
+static uint64_t memory_bytes_of(const struct ct_pool_site *site)
 {
-    CUresult r = ct_device_lookup(ordinal, out);
-
-    return r == CUDA_ERROR_INVALID_DEVICE ? CUDA_ERROR_INVALID_VALUE : r;
-}
-
-static uint64_t memory_bytes_of(const struct ct_device *device, bool on_host)
-{
-    return on_host ? ct_budget_host_limit() : device->info.memory_bytes;
+    return site->place == CT_POOL_DEVICE ? site->device->info.memory_bytes : ct_budget_host_limit();
 }
 
 CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *out)
 {
-    const bool on_host = properties->location.type == CU_MEM_LOCATION_TYPE_HOST;
-    const struct ct_pool_kind kind = {.max_bytes = properties->maxSize, .handle_types = properties->handleTypes, .on_host = on_host};
+    struct ct_pool_kind kind = {.max_bytes = properties->maxSize, .handle_types = properties->handleTypes};
     struct ct_memory_pool *pool;
-    struct ct_device *device;
-    CUresult r = check_properties(properties);
+    struct ct_pool_site site;
+    CUresult r = ct_pool_site_find(&properties->location, properties->allocType, &site);
 
     if (r == CUDA_SUCCESS)
-        r = on_host ? host_pools_device(&device) : ct_memory_pool_device(properties->location.id, &device);
-    if (r == CUDA_SUCCESS)
-        r = ct_vmm_check_handle_types(properties->handleTypes,
-                                      (unsigned)ct_device_limit(device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES));
-    if (r == CUDA_SUCCESS && kind.max_bytes > memory_bytes_of(device, on_host))
+        r = check_properties(properties, &site);
+    if (r == CUDA_SUCCESS && kind.max_bytes > memory_bytes_of(&site))
         r = ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "a pool of %llu bytes exceeds the memory of %llu", (unsigned long long)kind.max_bytes,
-                    (unsigned long long)memory_bytes_of(device, on_host));
-    if (r == CUDA_SUCCESS)
-        r = ct_memory_pool_make(device->pools, &kind, true, &pool);
+                    (unsigned long long)memory_bytes_of(&site));
+    if (r != CUDA_SUCCESS)
+        return r;
+    kind.place = site.place;
+    r = ct_memory_pool_make(site.device->pools, &kind, true, &pool);
     if (r == CUDA_SUCCESS)
         *out = pool->object.handle;
     return r;
@@ -257,108 +232,19 @@ CUresult ct_memory_pool_destroy(struct ct_memory_pool *pool)
     struct ct_pool_garbage garbage = {0};
     CUresult r;
 
-    if (pool == pools->standard || pool == pools->host_standard)
+    if (ct_memory_pool_is_default(pool))
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a default pool cannot be destroyed");
     r = ct_object_unpublish(&pool->object);
     if (r != CUDA_SUCCESS)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "another thread destroyed the pool");
     ct_mutex_lock(&pools->lock);
     pool->destroyed = true;
-    if (pools->current == pool)
-        pools->current = pools->standard;
-    if (pools->host_current == pool)
-        pools->host_current = pools->host_standard;
+    ct_pools_replace_current_locked(pools, pool);
     ct_pools_reclaim_locked(pools, NULL, &garbage);
     ct_pools_reap_locked(pools, &garbage);
     ct_mutex_unlock(&pools->lock);
     ct_pool_garbage_free(pools, &garbage);
     return CUDA_SUCCESS;
-}
-
-/* ---- the pools of a device ---- */
-
-struct ct_device *ct_memory_pool_device_of(const struct ct_memory_pool *pool)
-{
-    return pool->device;
-}
-
-CUmemoryPool ct_memory_pool_default(struct ct_device *device)
-{
-    return device->pools->standard->object.handle;
-}
-
-/* The handle of the pool at `place`, a member of these pools. */
-static CUmemoryPool get_current(struct ct_device_pools *pools, struct ct_memory_pool *const *place)
-{
-    CUmemoryPool handle;
-
-    ct_mutex_lock(&pools->lock);
-    handle = (*place)->object.handle;
-    ct_mutex_unlock(&pools->lock);
-    return handle;
-}
-
-CUmemoryPool ct_memory_pool_current(struct ct_device *device)
-{
-    return get_current(device->pools, &device->pools->current);
-}
-
-/* Stores the pool at `place`, a member of its device's pools. */
-static CUresult set_current(struct ct_memory_pool *pool, struct ct_memory_pool **place)
-{
-    struct ct_device_pools *pools = pool->device->pools;
-    bool destroyed;
-
-    ct_mutex_lock(&pools->lock);
-    destroyed = pool->destroyed;
-    if (!destroyed)
-        *place = pool;
-    ct_mutex_unlock(&pools->lock);
-    return destroyed ? ct_fail(CUDA_ERROR_INVALID_VALUE, "the pool was destroyed") : CUDA_SUCCESS;
-}
-
-CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool)
-{
-    if (pool->device != device)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of device %d cannot be the current pool of device %d", pool->device->ordinal,
-                       device->ordinal);
-    if (pool->kind.on_host || pool->kind.imported)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of host memory or an imported one cannot be a device's current pool");
-    return set_current(pool, &device->pools->current);
-}
-
-/* ---- the pools of the host ---- */
-
-CUresult ct_memory_pool_host_default(CUmemoryPool *out)
-{
-    struct ct_device *device;
-    CUresult r = host_pools_device(&device);
-
-    if (r == CUDA_SUCCESS)
-        *out = device->pools->host_standard->object.handle;
-    return r;
-}
-
-CUresult ct_memory_pool_host_current(CUmemoryPool *out)
-{
-    struct ct_device *device;
-    CUresult r = host_pools_device(&device);
-
-    if (r == CUDA_SUCCESS)
-        *out = get_current(device->pools, &device->pools->host_current);
-    return r;
-}
-
-CUresult ct_memory_pool_set_host_current(struct ct_memory_pool *pool)
-{
-    if (!pool->kind.on_host)
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of device %d cannot be the current pool of the host", pool->device->ordinal);
-    return set_current(pool, &pool->device->pools->host_current);
-}
-
-bool ct_memory_pool_is_on_host(const struct ct_memory_pool *pool)
-{
-    return pool->kind.on_host;
 }
 
 /* ---- attributes ---- */

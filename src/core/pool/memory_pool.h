@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory pools: memory that is allocated and freed in the order of streams, of a device, or of the host. */
+/* Memory pools: memory that is allocated and freed in the order of streams, of a device, of the host, or managed memory. */
 #ifndef CT_CORE_MEMORY_POOL_H
 #define CT_CORE_MEMORY_POOL_H
-/* Parts: memory_pool_access.c, memory_pool_alloc.c, memory_pool_share.c. */
+/* Parts: memory_pool_access.c, memory_pool_alloc.c, memory_pool_places.c, memory_pool_share.c. */
 
 #include "core/stream/stream.h"
 
@@ -21,14 +21,16 @@ void ct_memory_pool_release(struct ct_memory_pool *pool); /* NULL is a no-op */
 CUmemoryPool ct_memory_pool_default(struct ct_device *device);
 CUmemoryPool ct_memory_pool_current(struct ct_device *device);
 struct ct_device *ct_memory_pool_device_of(const struct ct_memory_pool *pool);
-/* INVALID_VALUE: the pool belongs to another device. */
+/* INVALID_VALUE: the pool belongs to another device, is on the host, or imported. */
 CUresult ct_memory_pool_set_current(struct ct_device *device, struct ct_memory_pool *pool);
-/* The same for pools of host memory, of which the process has a default and a current one. NOT_SUPPORTED: the first device
- * lacks unified addressing. */
-CUresult ct_memory_pool_host_default(CUmemoryPool *out);
-CUresult ct_memory_pool_host_current(CUmemoryPool *out);
-CUresult ct_memory_pool_set_host_current(struct ct_memory_pool *pool);
-bool ct_memory_pool_is_on_host(const struct ct_memory_pool *pool);
+/* The same for a location and a type of memory. INVALID_VALUE: there is no such location or type, or the pool is elsewhere; NOT_SUPPORTED: NUMA nodes,
+ * and memory of the host if the device lacks unified addressing. */
+CUresult ct_memory_pool_default_at(const CUmemLocation *location, CUmemAllocationType type, CUmemoryPool *out);
+CUresult ct_memory_pool_current_at(const CUmemLocation *location, CUmemAllocationType type, CUmemoryPool *out);
+CUresult ct_memory_pool_set_current_at(const CUmemLocation *location, CUmemAllocationType type, struct ct_memory_pool *pool);
+/* Whether a graph may allocate memory instead of a stream that is captured. The results are those of NVIDIA's driver. NOT_SUPPORTED: of the host;
+ * INVALID_VALUE: managed memory without a device. */
+CUresult ct_memory_pool_check_captured(const struct ct_memory_pool *pool);
 /* Whether the device was given access to the pool; false also for a pool that was destroyed. */
 bool ct_memory_pool_is_accessible(CUmemoryPool handle, const struct ct_device *device);
 

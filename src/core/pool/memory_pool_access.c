@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Access to memory pools. A device always has access to its own pools, and never to those of another device; the host has access to its own only.
- * Devices are given access to pools of the host, as in NVIDIA's driver. Here that decides only what queries return: kernels can access the memory in
- * any case. */
+ * Devices are given access to pools of the host and of managed memory, and the host to the latter, as in NVIDIA's driver. Here that decides only what
+ * queries return: kernels and the host can access the memory in any case, of managed memory natively, too. */
 #include "memory_pool_blocks.h"
 
 #include "core/base/log.h"
@@ -27,6 +27,18 @@ static CUresult check_own(const struct ct_memory_pool *pool, const struct ct_dev
     return CUDA_SUCCESS;
 }
 
+static void set_bit(struct ct_memory_pool *pool, const struct ct_device *device_or_null, bool accessible)
+{
+    const uint64_t bit = device_or_null ? bit_of(device_or_null) : 0;
+
+    ct_mutex_lock(&pool->device->pools->lock);
+    if (device_or_null)
+        pool->accessible = accessible ? pool->accessible | bit : pool->accessible & ~bit;
+    else
+        pool->accessible_to_host = accessible;
+    ct_mutex_unlock(&pool->device->pools->lock);
+}
+
 static CUresult set_for_device(struct ct_memory_pool *pool, const CUmemAccessDesc *access)
 {
     struct ct_device *device;
@@ -34,16 +46,11 @@ static CUresult set_for_device(struct ct_memory_pool *pool, const CUmemAccessDes
 
     if (r != CUDA_SUCCESS)
         return r;
-    if (!pool->kind.on_host)
+    if (pool->kind.place == CT_POOL_DEVICE)
         return check_own(pool, device, access->flags);
     if (!bit_of(device))
-        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of device %d to pools of the host is not supported", device->ordinal);
-    ct_mutex_lock(&pool->device->pools->lock);
-    if (access->flags == CU_MEM_ACCESS_FLAGS_PROT_NONE)
-        pool->accessible &= ~bit_of(device);
-    else
-        pool->accessible |= bit_of(device);
-    ct_mutex_unlock(&pool->device->pools->lock);
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of device %d to pools of host memory is not supported", device->ordinal);
+    set_bit(pool, device, access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
     return CUDA_SUCCESS;
 }
 
@@ -52,16 +59,23 @@ static bool is_host_place(const CUmemLocation *location)
     return location->type == CU_MEM_LOCATION_TYPE_HOST || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
 }
 
+/* The host cannot lose the access to its own memory, or get any to a device's. */
+static bool may_set_for_host(const struct ct_memory_pool *pool, CUmemAccess_flags flags)
+{
+    return ct_pool_is_managed(pool) || (pool->kind.place == CT_POOL_HOST && flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+}
+
 static CUresult set_access(struct ct_memory_pool *pool, const CUmemAccessDesc *access)
 {
-    const bool of_host = pool->kind.on_host && is_host_place(&access->location); /* which it cannot lose */
+    const bool is_whole = access->flags != CU_MEM_ACCESS_FLAGS_PROT_READ;
 
-    if (access->location.type == CU_MEM_LOCATION_TYPE_DEVICE && access->flags != CU_MEM_ACCESS_FLAGS_PROT_READ)
+    if (access->location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_whole)
         return set_for_device(pool, access);
-    if (of_host && access->flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE)
-        return CUDA_SUCCESS;
-    return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access %d from location type %d to a memory pool is not supported", (int)access->flags,
-                   (int)access->location.type);
+    if (!is_host_place(&access->location) || !is_whole || !may_set_for_host(pool, access->flags))
+        return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access %d from location type %d to a memory pool is not supported", (int)access->flags,
+                       (int)access->location.type);
+    set_bit(pool, NULL, access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    return CUDA_SUCCESS;
 }
 
 CUresult ct_memory_pool_set_access(struct ct_memory_pool *pool, const CUmemAccessDesc *accesses, size_t count)
@@ -79,10 +93,20 @@ static bool is_accessible(const struct ct_memory_pool *pool, const struct ct_dev
 {
     bool accessible;
 
-    if (!pool->kind.on_host)
+    if (pool->kind.place == CT_POOL_DEVICE)
         return device == pool->device;
     ct_mutex_lock(&pool->device->pools->lock);
     accessible = pool->accessible & bit_of(device);
+    ct_mutex_unlock(&pool->device->pools->lock);
+    return accessible;
+}
+
+static bool is_accessible_to_host(const struct ct_memory_pool *pool)
+{
+    bool accessible;
+
+    ct_mutex_lock(&pool->device->pools->lock);
+    accessible = pool->accessible_to_host;
     ct_mutex_unlock(&pool->device->pools->lock);
     return accessible;
 }
@@ -98,15 +122,17 @@ bool ct_memory_pool_is_accessible(CUmemoryPool handle, const struct ct_device *d
 
 CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocation *location, CUmemAccess_flags *out)
 {
-    bool accessible = pool->kind.on_host;
     struct ct_device *device;
     CUresult r = CUDA_SUCCESS;
+    bool accessible;
 
     if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
         r = ct_memory_pool_device(location->id, &device);
         accessible = r == CUDA_SUCCESS && is_accessible(pool, device);
-    } else if (!is_host_place(location)) {
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "location type %d has no access to memory pools", (int)location->type);
+    } else if (is_host_place(location)) {
+        accessible = pool->kind.place == CT_POOL_HOST || is_accessible_to_host(pool);
+    } else {
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "location type %d has no access to memory pools", (int)location->type);
     }
     if (r == CUDA_SUCCESS)
         *out = accessible ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;

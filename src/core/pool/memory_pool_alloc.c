@@ -8,6 +8,7 @@
 #include "core/backing/address_uses.h"
 #include "core/base/log.h"
 #include "core/stream/stream_record.h"
+#include "core/memory/advice.h"
 #include "core/memory/memory.h"
 #include "slab_mapping.h"
 #include "core/base/process.h"
@@ -221,6 +222,26 @@ void ct_pool_block_free(struct ct_pool_block *block, struct ct_stream *stream_or
     ct_object_release(before ? &before->object : NULL);
 }
 
+static enum ct_range_kind range_kind_of(const struct ct_memory_pool *pool)
+{
+    if (ct_pool_is_managed(pool))
+        return CT_RANGE_POOL_MANAGED;
+    return pool->kind.place == CT_POOL_HOST ? CT_RANGE_POOL_HOST : CT_RANGE_POOL;
+}
+
+/* The preferred location of managed memory. */
+static CUmemLocation location_of(const struct ct_memory_pool *pool)
+{
+    switch (pool->kind.place) {
+    case CT_POOL_MANAGED_DEVICE:
+        return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = pool->device->ordinal};
+    case CT_POOL_MANAGED_HOST:
+        return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+    default:
+        return (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_INVALID};
+    }
+}
+
 CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *owner, uint64_t size_bytes, uint64_t *out_address)
 {
     const struct ct_backing *backing = &block->slab->backing;
@@ -228,7 +249,7 @@ CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *o
     const struct ct_range range = {
         .start = backing->address + block->offset,
         .size_bytes = size_bytes,
-        .kind = pool->kind.on_host ? CT_RANGE_POOL_HOST : CT_RANGE_POOL,
+        .kind = range_kind_of(pool),
         .context = owner,
         .owner = owner->object.handle,
         .device = pool->device->ordinal,
@@ -238,10 +259,13 @@ CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *o
         .device_pointer = backing->address + block->offset,
         .pool = pool->object.handle,
         .block = block,
+        .synchronous = ct_pool_is_managed(pool), /* as NVIDIA's driver has it */
         .id = ct_process_new_id(),
     };
-    CUresult r = ct_address_insert(&range);
+    CUresult r = ct_pool_is_managed(pool) ? ct_advice_start(range.start, size_bytes, location_of(pool)) : CUDA_SUCCESS;
 
+    if (r == CUDA_SUCCESS)
+        r = ct_address_insert(&range);
     if (r == CUDA_SUCCESS)
         *out_address = range.start;
     return r;

@@ -224,7 +224,7 @@ CUresult ct_pool_slab_create(struct ct_memory_pool *pool, uint64_t size_bytes, s
     struct ct_pool_slab *slab = make_slab(pool);
     CUresult r = slab ? ct_device_open(pool->device) : ct_fail(CUDA_ERROR_OUT_OF_MEMORY, "no memory for a slab of a memory pool");
 
-    if (r == CUDA_SUCCESS && pool->kind.on_host)
+    if (r == CUDA_SUCCESS && pool->kind.place != CT_POOL_DEVICE)
         r = ct_backing_create_portable(pool->device->primary, size_bytes, CT_MEMORY_HOST, &slab->backing);
     else if (r == CUDA_SUCCESS)
         r = ct_backing_create_device(pool->device->primary, size_bytes, SLAB_ALIGN, &slab->backing);

@@ -65,11 +65,21 @@ struct ct_pool_slab {
 
 enum ct_pool_reuse { CT_REUSE_EVENTS, CT_REUSE_OPPORTUNISTIC, CT_REUSE_INTERNAL, CT_REUSE_POLICIES };
 
+/* What a pool has: memory of its device; page-locked memory of the host; or managed memory, which is host memory, too, with the location that
+ * was given for it: a device, the host or none. Host memory has one address for host and device. */
+enum ct_pool_place { CT_POOL_DEVICE, CT_POOL_HOST, CT_POOL_MANAGED_DEVICE, CT_POOL_MANAGED_HOST, CT_POOL_MANAGED, CT_POOL_PLACES };
+
+/* A place, and the device in whose list the pools of the place are. */
+struct ct_pool_site {
+    struct ct_device *device;
+    enum ct_pool_place place;
+};
+
 /* The properties of a pool that are fixed at its creation. */
 struct ct_pool_kind {
     uint64_t max_bytes; /* 0: no limit */
     CUmemAllocationHandleType handle_types;
-    bool on_host;                /* page-locked memory of the host, which has one address for host and device */
+    enum ct_pool_place place;
     bool imported;               /* nothing can be allocated in it; its memory is imported from `origin` */
     struct ct_share_name origin; /* the identity of the pool: in another process, or in this one */
 };
@@ -83,10 +93,21 @@ struct ct_memory_pool {
     struct ct_pool_frames *frames; /* of slabs with mappings */
     bool destroyed;                /* has no handle any more: it is freed with its last block in use */
     bool reuse[CT_REUSE_POLICIES];
-    uint64_t accessible; /* of a pool on the host: the devices that were given access, a bit for each ordinal below 64 */
-    uint64_t id;         /* the id for other processes; 0: it was never exported */
+    uint64_t accessible;     /* not of device memory: the devices that were given access, a bit for each ordinal below 64 */
+    bool accessible_to_host; /* likewise */
+    uint64_t id;             /* the id for other processes; 0: it was never exported */
     uint64_t release_threshold;
     uint64_t reserved, reserved_high, used, used_high; /* bytes */
+};
+
+static inline bool ct_pool_is_managed(const struct ct_memory_pool *pool)
+{
+    return pool->kind.place >= CT_POOL_MANAGED_DEVICE;
+}
+
+/* The default and the current pool of a place; NULL: the device has none. */
+struct ct_pool_choice {
+    struct ct_memory_pool *standard, *current;
 };
 
 /* The pools of one device. The lock guards them, their slabs and their blocks. */
@@ -94,10 +115,8 @@ struct ct_device_pools {
     struct ct_device *device;
     struct ct_mutex lock;
     struct ct_memory_pool *first; /* the list owns a reference to each */
-    struct ct_memory_pool *current, *standard;
+    struct ct_pool_choice at[CT_POOL_PLACES];
     struct ct_memory_pool *graphs; /* the memory of graphs; it has no handle */
-    /* Of the first device, if it can have them: the default and the current pool of host memory. Host memory of one device is that of all. */
-    struct ct_memory_pool *host_standard, *host_current;
     struct ct_pool_user *users;
     atomic_bool needs_reclaim; /* a wait of the host may free memory: blocks are pending, or a pool exceeds its threshold */
 };
@@ -131,6 +150,14 @@ struct ct_pool_block *ct_pool_take_locked(struct ct_memory_pool *pool, const str
                                           struct ct_pool_wait *waits);
 /* Changes a block from USED to FREE, or to PENDING if `user` is not NULL. */
 void ct_pool_free_locked(struct ct_pool_block *block, struct ct_pool_user *user, uint64_t point);
+
+/* memory_pool_places.c: the site for a location and a type of memory. INVALID_VALUE; NOT_SUPPORTED. */
+CUresult ct_pool_site_find(const CUmemLocation *location, CUmemAllocationType type, struct ct_pool_site *out);
+/* Whether a device has pools at a place. */
+bool ct_pool_place_exists(const struct ct_device *device, enum ct_pool_place place);
+bool ct_memory_pool_is_default(const struct ct_memory_pool *pool);
+/* Makes default pools the current ones where this pool is, which is destroyed. */
+void ct_pools_replace_current_locked(struct ct_device_pools *pools, const struct ct_memory_pool *pool);
 
 /* Creates a pool in the list of its device, with a handle if `publish`. */
 CUresult ct_memory_pool_make(struct ct_device_pools *pools, const struct ct_pool_kind *kind, bool publish, struct ct_memory_pool **out);

@@ -28,6 +28,7 @@ CUresult ct_dma_buf_export(uint64_t address, uint64_t size_bytes, int *out_fd)
         break;
     case CT_RANGE_HOST:
     case CT_RANGE_POOL_HOST:
+    case CT_RANGE_POOL_MANAGED:
     case CT_RANGE_REGISTERED:
     case CT_RANGE_MANAGED:
     case CT_RANGE_MANAGED_VARIABLES:

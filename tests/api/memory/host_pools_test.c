@@ -3,7 +3,6 @@
 #include "seeds.h"
 
 #define BYTES (SEEDS_WORDS * 4)
-#define UNIT 512u
 
 static CUmemLocation of_host = {.type = CU_MEM_LOCATION_TYPE_HOST};
 
@@ -49,41 +48,16 @@ static CUmemAccess_flags access_from(CUmemoryPool pool, CUmemLocation location)
     return flags;
 }
 
-/* Host and device use it at one address, in the order of the stream. */
 static void is_memory_of_both(void **state)
 {
-    unsigned count = SEEDS_WORDS;
-    CUfunction function;
     CUmemoryPool pool;
-    CUmodule module;
-    CUstream stream;
-    uint32_t *words;
-    CUdeviceptr p;
 
     (void)state;
     if (!are_supported())
         skip();
     pool = make_pool();
     give_access(pool);
-    ok(cuModuleLoadData(&module, seeds_ptx));
-    ok(cuModuleGetFunction(&function, module, "step"));
-    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    for (unsigned turn = 0; turn < 3; turn++) {
-        ok(cuMemAllocFromPoolAsync(&p, BYTES, pool, stream));
-        assert_int_equal(p % UNIT, 0);
-        ok(cuStreamSynchronize(stream));
-        words = (uint32_t *)(uintptr_t)p;
-        for (uint32_t i = 0; i < SEEDS_WORDS; i++)
-            words[i] = i + turn;
-        ok(cuLaunchKernel(function, (count + 63) / 64, 1, 1, 64, 1, 1, 0, stream, (void *[]){&p, &count}, NULL));
-        ok(cuStreamSynchronize(stream));
-        for (uint32_t i = 0; i < SEEDS_WORDS; i++)
-            assert_int_equal(words[i], (i + turn) * 3 + 1);
-        ok(cuMemFreeAsync(p, stream));
-    }
-    ok(cuStreamSynchronize(stream));
-    ok(cuStreamDestroy(stream));
-    ok(cuModuleUnload(module));
+    seeds_use_pool(pool);
     ok(cuMemPoolDestroy(pool));
 }
 

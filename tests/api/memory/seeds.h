@@ -81,6 +81,37 @@ static inline void seeds_step(CUdeviceptr p, unsigned count)
     ok(seeds_run("step", (void *[]){&p, &count}, count));
 }
 
+/* Memory of a pool that host and device use at one address, in the order of a stream. */
+static inline void seeds_use_pool(CUmemoryPool pool)
+{
+    unsigned count = SEEDS_WORDS;
+    CUfunction function;
+    CUmodule module;
+    CUstream stream;
+    uint32_t *words;
+    CUdeviceptr p;
+
+    ok(cuModuleLoadData(&module, seeds_ptx));
+    ok(cuModuleGetFunction(&function, module, "step"));
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    for (unsigned turn = 0; turn < 3; turn++) {
+        ok(cuMemAllocFromPoolAsync(&p, SEEDS_WORDS * 4, pool, stream));
+        assert_int_equal(p % 512, 0);
+        ok(cuStreamSynchronize(stream));
+        words = (uint32_t *)(uintptr_t)p;
+        for (uint32_t i = 0; i < SEEDS_WORDS; i++)
+            words[i] = i + turn;
+        ok(cuLaunchKernel(function, (count + 63) / 64, 1, 1, 64, 1, 1, 0, stream, (void *[]){&p, &count}, NULL));
+        ok(cuStreamSynchronize(stream));
+        for (uint32_t i = 0; i < SEEDS_WORDS; i++)
+            assert_int_equal(words[i], (i + turn) * 3 + 1);
+        ok(cuMemFreeAsync(p, stream));
+    }
+    ok(cuStreamSynchronize(stream));
+    ok(cuStreamDestroy(stream));
+    ok(cuModuleUnload(module));
+}
+
 /* The host writes at `host`, a kernel works at `device`, and the host sees the result: both denote the same memory. */
 static inline void seeds_shared_words(uint32_t *host, CUdeviceptr device, unsigned count)
 {
