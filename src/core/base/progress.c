@@ -4,6 +4,7 @@
 #include "log.h"
 #include "thread.h"
 
+#include <malloc.h>
 #include <time.h>
 
 #define CT_CHANNEL "progress"
@@ -61,14 +62,25 @@ void ct_progress_begin(struct ct_progress *progress, const char *compiler, const
     ct_mutex_finish(&progress->lock);
 }
 
+/* Returns memory to the system that a long compilation has freed: malloc keeps it otherwise, gigabytes after a few large kernels of PyTorch on
+ * lavapipe. */
+static void trim_heap(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 void ct_progress_end(struct ct_progress *progress)
 {
     const ct_progress_observer function = atomic_load_explicit(&observer, memory_order_acquire);
     const uint64_t end_ns = now_ns();
-    double seconds;
+    const double seconds = (double)(end_ns - progress->begin_ns) * 1e-9;
 
     if (function)
         function(progress->compiler, progress->kernel, progress->begin_ns, end_ns);
+    if (seconds >= PATIENCE_S)
+        trim_heap();
     if (!progress->is_watched)
         return;
     ct_mutex_lock(&progress->lock);
@@ -78,7 +90,6 @@ void ct_progress_end(struct ct_progress *progress)
     pthread_join(progress->watcher, NULL);
     pthread_cond_destroy(&progress->ended);
     ct_mutex_finish(&progress->lock);
-    seconds = (double)(end_ns - progress->begin_ns) * 1e-9;
     if (seconds >= PATIENCE_S)
         ct_log(CT_LOG_INFO, "%s compiled kernel %s in %.1f s", progress->compiler, progress->kernel, seconds);
 }
