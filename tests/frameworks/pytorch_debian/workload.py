@@ -4,7 +4,6 @@
 import cudnn
 import steps
 
-steps.begin(CUTTLE_COMPUTE_CAPABILITY="9.0")
 cudnn.load()
 
 import torch

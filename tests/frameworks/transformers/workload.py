@@ -7,7 +7,6 @@ import cudnn
 import steps
 
 os.environ["HF_HUB_OFFLINE"] = "1"
-steps.begin(CUTTLE_COMPUTE_CAPABILITY="9.0")
 cudnn.load()
 
 import diffusers
