@@ -126,8 +126,8 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute at
     return r;
 }
 
-/* cuMemPoolSetAccess. A device can always access its own pools, and never those of another device; all can access managed memory. INVALID_VALUE: the pool does not
- * exist, map is NULL, or another access; INVALID_DEVICE: the device does not exist, or PROT_NONE for the pool's own device;
+/* cuMemPoolSetAccess. A device can always access its own pools, and never those of another device; all can access managed memory. INVALID_VALUE:
+ * the pool does not exist, map is NULL, or another access; INVALID_DEVICE: the device does not exist, or PROT_NONE for the pool's own device;
  * NOT_SUPPORTED: read-only access, and locations that are not devices. */
 CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
@@ -157,9 +157,9 @@ CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags *flags, CUmemoryPool memPo
     return r;
 }
 
-/* cuMemPoolCreate. Creates a pool on a device or on the host, or one of managed memory, which has no maxSize; a maxSize of 0 means all of its memory. INVALID_VALUE: a null pointer, invalid
- * properties, or the device does not exist; NOT_SUPPORTED: properties that no device supports; NOT_PERMITTED: in a host function of a
- * stream; OUT_OF_MEMORY: also if maxSize exceeds the device's memory. */
+/* cuMemPoolCreate. Creates a pool on a device or on the host, or one of managed memory, which has no maxSize; a maxSize of 0 means all of its
+ * memory. INVALID_VALUE: a null pointer, invalid properties, or the device does not exist; NOT_SUPPORTED: properties that no device supports;
+ * NOT_PERMITTED: in a host function of a stream; OUT_OF_MEMORY: also if maxSize exceeds the device's memory. */
 CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     struct ct_context *context;
@@ -217,7 +217,8 @@ CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
     return CUDA_SUCCESS;
 }
 
-/* cuDeviceSetMemPool. A pool of managed memory of the device becomes the current one of those. INVALID_VALUE: the pool or the device does not exist, or the pool belongs to another device. */
+/* cuDeviceSetMemPool. A pool of managed memory of the device becomes the current one of those. INVALID_VALUE: the pool or the device does not
+ * exist, or the pool belongs to another device. */
 CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 {
     struct ct_memory_pool *found;

@@ -210,8 +210,11 @@ CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *o
     struct ct_pool_kind kind = {.max_bytes = properties->maxSize, .handle_types = properties->handleTypes};
     struct ct_memory_pool *pool;
     struct ct_pool_site site;
-    CUresult r = ct_pool_site_find(&properties->location, properties->allocType, &site);
+    CUresult r;
 
+    if (properties->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) /* which has a current pool, but none is created for it */
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot be created on the NUMA node of the moment");
+    r = ct_pool_site_find(&properties->location, properties->allocType, &site);
     if (r == CUDA_SUCCESS)
         r = check_properties(properties, &site);
     if (r == CUDA_SUCCESS && kind.max_bytes > memory_bytes_of(&site))

@@ -225,6 +225,9 @@ static void wrong_arguments_are_refused(void **state)
     props.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&pool, &props));
     props = host_props();
+    props.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemPoolCreate(&pool, &props));
+    props = host_props();
     props.maxSize = (size_t)1 << 50;
     gives(CUDA_ERROR_OUT_OF_MEMORY, cuMemPoolCreate(&pool, &props));
     props.maxSize = (size_t)1 << 20;
