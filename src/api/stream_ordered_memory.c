@@ -128,7 +128,7 @@ CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute at
 
 /* cuMemPoolSetAccess. A device can always access its own pools, and never those of another device; all can access managed memory. INVALID_VALUE:
  * the pool does not exist, map is NULL, or another access; INVALID_DEVICE: the device does not exist, or PROT_NONE for the pool's own device;
- * NOT_SUPPORTED: read-only access, and locations that are not devices. */
+ * NOT_SUPPORTED: read-only access, access of the host to memory of a device, and removing the host's access to its own memory. */
 CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
     struct ct_memory_pool *found;
@@ -313,30 +313,31 @@ CUresult CUDAAPI cuMemPoolImportPointer(CUdeviceptr *ptr_out, CUmemoryPool pool,
 
 /* ---- pools of a location ---- */
 
+/* An invalid location or type is reported before a null pointer. */
+static CUresult get_pool(CUmemoryPool *out, const CUmemLocation *location, CUmemAllocationType type,
+                         CUresult (*get)(const CUmemLocation *, CUmemAllocationType, CUmemoryPool *))
+{
+    CUmemoryPool pool;
+    CUresult r = get(location, type, &pool);
+
+    if (r != CUDA_SUCCESS)
+        return r;
+    if (!out)
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "the place for the pool is NULL");
+    *out = pool;
+    return CUDA_SUCCESS;
+}
+
 /* cuMemGetDefaultMemPool. INVALID_VALUE: a null pointer, or the location, device or type does not exist; NOT_SUPPORTED. */
 CUresult CUDAAPI cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
 {
-    CUmemoryPool pool;
-    CUresult r = ct_memory_pool_default_at(location, type, &pool);
-
-    if (r == CUDA_SUCCESS && !pool_out)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "pool_out is NULL");
-    if (r == CUDA_SUCCESS)
-        *pool_out = pool;
-    return r;
+    return get_pool(pool_out, location, type, ct_memory_pool_default_at);
 }
 
 /* cuMemGetMemPool. As cuMemGetDefaultMemPool, for the current pool. */
 CUresult CUDAAPI cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-    CUmemoryPool current;
-    CUresult r = ct_memory_pool_current_at(location, type, &current);
-
-    if (r == CUDA_SUCCESS && !pool)
-        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "pool is NULL");
-    if (r == CUDA_SUCCESS)
-        *pool = current;
-    return r;
+    return get_pool(pool, location, type, ct_memory_pool_current_at);
 }
 
 /* cuMemSetMemPool. INVALID_VALUE: the pool, location, device or type does not exist, or the pool is at another location; NOT_SUPPORTED. */

@@ -194,7 +194,7 @@ static CUresult check_properties(const CUmemPoolProps *properties, const struct 
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "the reserved properties of a memory pool are not 0");
     if (site->place != CT_POOL_DEVICE && properties->handleTypes != CU_MEM_HANDLE_TYPE_NONE)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "pools of the host and of managed memory cannot be shared");
-    if (site->place >= CT_POOL_MANAGED_DEVICE && properties->maxSize)
+    if (ct_pool_place_is_managed(site->place) && properties->maxSize)
         return ct_fail(CUDA_ERROR_INVALID_VALUE, "a pool of managed memory has no maximum size"); /* as in NVIDIA's driver */
     return ct_vmm_check_handle_types(properties->handleTypes,
                                      (unsigned)ct_device_limit(site->device, CU_DEVICE_ATTRIBUTE_MEMPOOL_SUPPORTED_HANDLE_TYPES));
@@ -213,7 +213,7 @@ CUresult ct_memory_pool_create(const CUmemPoolProps *properties, CUmemoryPool *o
     CUresult r;
 
     if (properties->location.type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) /* which has a current pool, but none is created for it */
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot be created on the NUMA node of the moment");
+        return ct_fail(CUDA_ERROR_INVALID_VALUE, "memory pools cannot be created on the NUMA node of the calling thread");
     r = ct_pool_site_find(&properties->location, properties->allocType, &site);
     if (r == CUDA_SUCCESS)
         r = check_properties(properties, &site);

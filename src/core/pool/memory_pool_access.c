@@ -27,7 +27,8 @@ static CUresult check_own(const struct ct_memory_pool *pool, const struct ct_dev
     return CUDA_SUCCESS;
 }
 
-static void set_bit(struct ct_memory_pool *pool, const struct ct_device *device_or_null, bool accessible)
+/* device_or_null: NULL is the host; likewise in is_accessible. */
+static void set_accessible(struct ct_memory_pool *pool, const struct ct_device *device_or_null, bool accessible)
 {
     const uint64_t bit = device_or_null ? bit_of(device_or_null) : 0;
 
@@ -50,7 +51,7 @@ static CUresult set_for_device(struct ct_memory_pool *pool, const CUmemAccessDes
         return check_own(pool, device, access->flags);
     if (!bit_of(device))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access of device %d to pools of host memory is not supported", device->ordinal);
-    set_bit(pool, device, access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    set_accessible(pool, device, access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
     return CUDA_SUCCESS;
 }
 
@@ -62,7 +63,7 @@ static bool is_host_place(const CUmemLocation *location)
 /* The host cannot lose the access to its own memory, or get any to a device's. */
 static bool may_set_for_host(const struct ct_memory_pool *pool, CUmemAccess_flags flags)
 {
-    return ct_pool_is_managed(pool) || (pool->kind.place == CT_POOL_HOST && flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+    return ct_pool_place_is_managed(pool->kind.place) || (pool->kind.place == CT_POOL_HOST && flags == CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
 }
 
 static CUresult set_access(struct ct_memory_pool *pool, const CUmemAccessDesc *access)
@@ -74,7 +75,7 @@ static CUresult set_access(struct ct_memory_pool *pool, const CUmemAccessDesc *a
     if (!is_host_place(&access->location) || !is_whole || !may_set_for_host(pool, access->flags))
         return ct_fail(CUDA_ERROR_NOT_SUPPORTED, "access %d from location type %d to a memory pool is not supported", (int)access->flags,
                        (int)access->location.type);
-    set_bit(pool, NULL, access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
+    set_accessible(pool, NULL, access->flags != CU_MEM_ACCESS_FLAGS_PROT_NONE);
     return CUDA_SUCCESS;
 }
 
@@ -89,24 +90,16 @@ CUresult ct_memory_pool_set_access(struct ct_memory_pool *pool, const CUmemAcces
 
 /* ---- queries ---- */
 
-static bool is_accessible(const struct ct_memory_pool *pool, const struct ct_device *device)
+static bool is_accessible(const struct ct_memory_pool *pool, const struct ct_device *device_or_null)
 {
     bool accessible;
 
     if (pool->kind.place == CT_POOL_DEVICE)
-        return device == pool->device;
+        return device_or_null == pool->device;
+    if (pool->kind.place == CT_POOL_HOST && !device_or_null)
+        return true;
     ct_mutex_lock(&pool->device->pools->lock);
-    accessible = pool->accessible & bit_of(device);
-    ct_mutex_unlock(&pool->device->pools->lock);
-    return accessible;
-}
-
-static bool is_accessible_to_host(const struct ct_memory_pool *pool)
-{
-    bool accessible;
-
-    ct_mutex_lock(&pool->device->pools->lock);
-    accessible = pool->accessible_to_host;
+    accessible = device_or_null ? pool->accessible & bit_of(device_or_null) : pool->accessible_to_host;
     ct_mutex_unlock(&pool->device->pools->lock);
     return accessible;
 }
@@ -122,19 +115,14 @@ bool ct_memory_pool_is_accessible(CUmemoryPool handle, const struct ct_device *d
 
 CUresult ct_memory_pool_get_access(struct ct_memory_pool *pool, const CUmemLocation *location, CUmemAccess_flags *out)
 {
-    struct ct_device *device;
+    struct ct_device *device_or_null = NULL; /* NULL: the host */
     CUresult r = CUDA_SUCCESS;
-    bool accessible;
 
-    if (location->type == CU_MEM_LOCATION_TYPE_DEVICE) {
-        r = ct_memory_pool_device(location->id, &device);
-        accessible = r == CUDA_SUCCESS && is_accessible(pool, device);
-    } else if (is_host_place(location)) {
-        accessible = pool->kind.place == CT_POOL_HOST || is_accessible_to_host(pool);
-    } else {
-        return ct_fail(CUDA_ERROR_INVALID_VALUE, "location type %d has no access to memory pools", (int)location->type);
-    }
+    if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+        r = ct_memory_pool_device(location->id, &device_or_null);
+    else if (!is_host_place(location))
+        r = ct_fail(CUDA_ERROR_INVALID_VALUE, "location type %d has no access to memory pools", (int)location->type);
     if (r == CUDA_SUCCESS)
-        *out = accessible ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        *out = is_accessible(pool, device_or_null) ? CU_MEM_ACCESS_FLAGS_PROT_READWRITE : CU_MEM_ACCESS_FLAGS_PROT_NONE;
     return r;
 }

@@ -224,7 +224,7 @@ void ct_pool_block_free(struct ct_pool_block *block, struct ct_stream *stream_or
 
 static enum ct_range_kind range_kind_of(const struct ct_memory_pool *pool)
 {
-    if (ct_pool_is_managed(pool))
+    if (ct_pool_place_is_managed(pool->kind.place))
         return CT_RANGE_POOL_MANAGED;
     return pool->kind.place == CT_POOL_HOST ? CT_RANGE_POOL_HOST : CT_RANGE_POOL;
 }
@@ -259,10 +259,10 @@ CUresult ct_pool_block_publish(struct ct_pool_block *block, struct ct_context *o
         .device_pointer = backing->address + block->offset,
         .pool = pool->object.handle,
         .block = block,
-        .synchronous = ct_pool_is_managed(pool), /* as NVIDIA's driver has it */
+        .synchronous = ct_pool_place_is_managed(pool->kind.place), /* what NVIDIA's driver reports */
         .id = ct_process_new_id(),
     };
-    CUresult r = ct_pool_is_managed(pool) ? ct_advice_start(range.start, size_bytes, location_of(pool)) : CUDA_SUCCESS;
+    CUresult r = ct_pool_place_is_managed(pool->kind.place) ? ct_advice_start(range.start, size_bytes, location_of(pool)) : CUDA_SUCCESS;
 
     if (r == CUDA_SUCCESS)
         r = ct_address_insert(&range);

@@ -69,6 +69,11 @@ enum ct_pool_reuse { CT_REUSE_EVENTS, CT_REUSE_OPPORTUNISTIC, CT_REUSE_INTERNAL,
  * was given for it: a device, the host or none. Host memory has one address for host and device. */
 enum ct_pool_place { CT_POOL_DEVICE, CT_POOL_HOST, CT_POOL_MANAGED_DEVICE, CT_POOL_MANAGED_HOST, CT_POOL_MANAGED, CT_POOL_PLACES };
 
+static inline bool ct_pool_place_is_managed(enum ct_pool_place place)
+{
+    return place == CT_POOL_MANAGED_DEVICE || place == CT_POOL_MANAGED_HOST || place == CT_POOL_MANAGED;
+}
+
 /* A place, and the device in whose list the pools of the place are. */
 struct ct_pool_site {
     struct ct_device *device;
@@ -99,11 +104,6 @@ struct ct_memory_pool {
     uint64_t release_threshold;
     uint64_t reserved, reserved_high, used, used_high; /* bytes */
 };
-
-static inline bool ct_pool_is_managed(const struct ct_memory_pool *pool)
-{
-    return pool->kind.place >= CT_POOL_MANAGED_DEVICE;
-}
 
 /* The default and the current pool of a place; NULL: the device has none. */
 struct ct_pool_choice {
@@ -156,7 +156,7 @@ CUresult ct_pool_site_find(const CUmemLocation *location, CUmemAllocationType ty
 /* Whether a device has pools at a place. */
 bool ct_pool_place_exists(const struct ct_device *device, enum ct_pool_place place);
 bool ct_memory_pool_is_default(const struct ct_memory_pool *pool);
-/* Makes default pools the current ones where this pool is, which is destroyed. */
+/* If this pool, which is destroyed, is the current one of its place, the default pool becomes that. */
 void ct_pools_replace_current_locked(struct ct_device_pools *pools, const struct ct_memory_pool *pool);
 
 /* Creates a pool in the list of its device, with a handle if `publish`. */

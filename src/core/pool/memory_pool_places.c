@@ -173,7 +173,8 @@ bool ct_memory_pool_is_default(const struct ct_memory_pool *pool)
 
 void ct_pools_replace_current_locked(struct ct_device_pools *pools, const struct ct_memory_pool *pool)
 {
-    for (int place = 0; place < CT_POOL_PLACES; place++)
-        if (pools->at[place].current == pool)
-            pools->at[place].current = pools->at[place].standard;
+    struct ct_pool_choice *at = &pools->at[pool->kind.place];
+
+    if (at->current == pool)
+        at->current = at->standard;
 }

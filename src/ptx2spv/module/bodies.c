@@ -9,7 +9,8 @@
 
 /* ---- the first time ---- */
 
-/* The functions and variables that a function refers to, each once: both know the index of the reference to them that was noted last. */
+/* Collects the functions and variables that the body of `function` refers to. Each gets one reference; last_reference in the function or variable
+ * referred to is where it may be found again. */
 struct notes {
     struct ct_arena *arena;
     struct ptx_function *function;

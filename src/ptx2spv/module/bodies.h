@@ -13,8 +13,8 @@ void ct_body_note(struct ct_compilation *compilation, struct ptx_module *module,
 void ct_body_note_system(struct ct_compilation *compilation, struct ptx_module *module, struct ptx_function *function,
                          struct ptx_body *body);
 
-/* Parses the body of a function of a linked module again, in the compilation's arena: its operands refer to definitions. One without instructions,
- * if the function has no body. NULL after an error. */
+/* Parses the body of a function of a linked module again, in the compilation's arena: its operands refer to definitions. If the function has no
+ * body, the result is one without instructions. NULL after an error. */
 const struct ptx_body *ct_body_parse(struct ct_compilation *compilation, const struct ptx_function *function);
 
 /* The same for one of fn->module's functions; each is parsed once. An error leaves it without instructions. */

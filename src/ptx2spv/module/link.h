@@ -2,7 +2,7 @@
 /* link: merges the syntax trees of several texts into one.
  * In:  trees as the parser produces them.
  * Out: one tree in which each global name denotes one function or variable, and every initializer refers to that; everything that is used is
- * defined. Operands refer to that when bodies are parsed again. A single text is processed in the same way.
+ * defined. Bodies are not part of it: when one is parsed again, ct_link_bind makes its operands refer to it. A single text is processed in the same way.
  *
  * PTX ISA, "Linking Directives": .visible is a strong definition, .weak is overridden by any other definition, of several .common ones
  * the largest is used, .extern is a reference. Names without any of these are local to their text. The members of a library are included

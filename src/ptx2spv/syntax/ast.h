@@ -314,8 +314,8 @@ struct ptx_function {
     uint32_t n_instructions;
     bool has_cluster_barrier;
     CT_VEC(struct ptx_reference) references; /* of the body, each function and variable once */
-    uint32_t last_reference;                 /* index of the one to this function that was noted last, in whatever function it is */
-    uint32_t number;                         /* in the functions of the linked module */
+    uint32_t last_reference; /* index of the newest reference to this function, in the list of whatever function it was noted for */
+    uint32_t number;         /* in the functions of the linked module */
     uint32_t max_ntid[3], req_ntid[3], cluster[3] /* .reqnctapercluster; 0: none */, min_nctapersm, max_nreg;
     uint32_t max_cluster; /* .maxclusterrank; 0: none */
     bool explicit_cluster, blocks_are_clusters;

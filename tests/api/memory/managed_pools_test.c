@@ -30,90 +30,101 @@ static CUmemoryPool make_pool(unsigned location)
     return pool;
 }
 
-/* Nobody has to be given access. */
-static void is_memory_of_both(void **state)
+/* Calls the function with a new pool at each location. */
+static void with_each_pool(void (*use)(unsigned location, CUmemoryPool pool))
 {
-    (void)state;
     if (!are_supported())
         skip();
     for (unsigned location = 0; location < LOCATIONS; location++) {
         const CUmemoryPool pool = make_pool(location);
 
-        seeds_use_pool(pool);
+        use(location, pool);
         ok(cuMemPoolDestroy(pool));
     }
+}
+
+/* Nobody has to be given access. */
+static void use_it(unsigned location, CUmemoryPool pool)
+{
+    (void)location;
+    seeds_use_pool(pool);
+}
+
+static void is_memory_of_both(void **state)
+{
+    (void)state;
+    with_each_pool(use_it);
+}
+
+static void ask_about_pointers(unsigned location, CUmemoryPool pool)
+{
+    unsigned type, managed, synchronous;
+    CUmemoryPool found;
+    CUcontext context;
+    CUdeviceptr p, device;
+    size_t size;
+    void *host;
+    int ordinal;
+
+    (void)location;
+    ok(cuMemAllocFromPoolAsync(&p, BYTES - 4, pool, NULL));
+    ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + 4));
+    assert_int_equal(type, CU_MEMORYTYPE_DEVICE);
+    ok(cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p + 4));
+    assert_int_equal(managed, 1);
+    ok(cuPointerGetAttribute(&synchronous, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p + 4));
+    assert_int_equal(synchronous, 1);
+    ok(cuPointerGetAttribute(&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, p + 4));
+    assert_ptr_equal(host, (void *)(uintptr_t)(p + 4));
+    ok(cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, p + 4));
+    assert_int_equal(device, p + 4);
+    ok(cuPointerGetAttribute(&found, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p));
+    assert_ptr_equal(found, pool);
+    ok(cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, p));
+    assert_null(context);
+    ok(cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p));
+    assert_int_equal(ordinal, 0);
+    ok(cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, p));
+    assert_int_equal(size, BYTES - 4);
+    ok(cuMemFreeAsync(p, NULL));
+    ok(cuStreamSynchronize(NULL));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, NULL));
 }
 
 static void pointers_tell_what_it_is(void **state)
 {
     (void)state;
-    if (!are_supported())
-        skip();
-    for (unsigned location = 0; location < LOCATIONS; location++) {
-        const CUmemoryPool pool = make_pool(location);
-        unsigned type, managed, synchronous;
-        CUmemoryPool found;
-        CUcontext context;
-        CUdeviceptr p, device;
-        size_t size;
-        void *host;
-        int ordinal;
+    with_each_pool(ask_about_pointers);
+}
 
-        ok(cuMemAllocFromPoolAsync(&p, BYTES - 4, pool, NULL));
-        ok(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, p + 4));
-        assert_int_equal(type, CU_MEMORYTYPE_DEVICE);
-        ok(cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, p + 4));
-        assert_int_equal(managed, 1);
-        ok(cuPointerGetAttribute(&synchronous, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, p + 4));
-        assert_int_equal(synchronous, 1);
-        ok(cuPointerGetAttribute(&host, CU_POINTER_ATTRIBUTE_HOST_POINTER, p + 4));
-        assert_ptr_equal(host, (void *)(uintptr_t)(p + 4));
-        ok(cuPointerGetAttribute(&device, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, p + 4));
-        assert_int_equal(device, p + 4);
-        ok(cuPointerGetAttribute(&found, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, p));
-        assert_ptr_equal(found, pool);
-        ok(cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, p));
-        assert_null(context);
-        ok(cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, p));
-        assert_int_equal(ordinal, 0);
-        ok(cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, p));
-        assert_int_equal(size, BYTES - 4);
-        ok(cuMemFreeAsync(p, NULL));
-        ok(cuStreamSynchronize(NULL));
-        gives(CUDA_ERROR_INVALID_VALUE, cuMemFreeAsync(p, NULL));
-        ok(cuMemPoolDestroy(pool));
+/* cuMemPoolGetAccess reports no access until cuMemPoolSetAccess has given it, and again after it was taken away. */
+static void give_and_take_access(unsigned location, CUmemoryPool pool)
+{
+    (void)location;
+    for (unsigned from = DEVICE; from < LOCATIONS; from++) {
+        CUmemAccessDesc access = {.location = locations[from], .flags = CU_MEM_ACCESS_FLAGS_PROT_READ};
+        CUmemAccess_flags flags;
+
+        ok(cuMemPoolGetAccess(&flags, pool, &locations[from]));
+        assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        gives(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolSetAccess(pool, &access, 1));
+        access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        ok(cuMemPoolSetAccess(pool, &access, 1));
+        ok(cuMemPoolGetAccess(&flags, pool, &locations[from]));
+        assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
+        access.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
+        ok(cuMemPoolSetAccess(pool, &access, 1));
+        ok(cuMemPoolGetAccess(&flags, pool, &locations[from]));
+        assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
+        access.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 1000};
+        gives(CUDA_ERROR_INVALID_DEVICE, cuMemPoolSetAccess(pool, &access, 1));
     }
 }
 
-/* Queries say that nobody has access until it is given; that has no other effect. */
 static void access_is_told(void **state)
 {
     (void)state;
-    if (!are_supported())
-        skip();
-    for (unsigned location = 0; location < LOCATIONS; location++) {
-        const CUmemoryPool pool = make_pool(location);
-
-        for (unsigned from = DEVICE; from < LOCATIONS; from++) {
-            CUmemAccessDesc access = {.location = locations[from], .flags = CU_MEM_ACCESS_FLAGS_PROT_READ};
-            CUmemAccess_flags flags;
-
-            ok(cuMemPoolGetAccess(&flags, pool, &locations[from]));
-            assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
-            gives(CUDA_ERROR_NOT_SUPPORTED, cuMemPoolSetAccess(pool, &access, 1));
-            access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-            ok(cuMemPoolSetAccess(pool, &access, 1));
-            ok(cuMemPoolGetAccess(&flags, pool, &locations[from]));
-            assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-            access.flags = CU_MEM_ACCESS_FLAGS_PROT_NONE;
-            ok(cuMemPoolSetAccess(pool, &access, 1));
-            ok(cuMemPoolGetAccess(&flags, pool, &locations[from]));
-            assert_int_equal(flags, CU_MEM_ACCESS_FLAGS_PROT_NONE);
-            access.location = (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 1000};
-            gives(CUDA_ERROR_INVALID_DEVICE, cuMemPoolSetAccess(pool, &access, 1));
-        }
-        ok(cuMemPoolDestroy(pool));
-    }
+    with_each_pool(give_and_take_access);
 }
 
 static void locations_have_pools(void **state)
@@ -140,7 +151,7 @@ static void locations_have_pools(void **state)
     }
 }
 
-/* cuDeviceSetMemPool with one sets what the device has for managed memory, and not what cuMemAllocAsync uses. */
+/* cuDeviceSetMemPool with a managed pool sets the device's current pool of managed memory. cuMemAllocAsync goes on using the other one. */
 static void devices_have_one_more(void **state)
 {
     CUmemoryPool standard, current, pool[LOCATIONS];
@@ -171,62 +182,58 @@ static int range_attribute(CUdeviceptr p, CUmem_range_attribute attribute)
 }
 
 /* It prefers the pool's location, and takes no other advice. */
-static void it_prefers_its_location(void **state)
+static void ask_for_location(unsigned location, CUmemoryPool pool)
 {
     static const int preferred[LOCATIONS] = {CU_DEVICE_INVALID, 0, CU_DEVICE_CPU}, ids[LOCATIONS] = {CU_DEVICE_INVALID, 0, 0};
+    CUstream stream;
+    CUdeviceptr p;
 
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuMemAllocFromPoolAsync(&p, 1 << 21, pool, stream));
+    ok(cuStreamSynchronize(stream));
+    assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), preferred[location]);
+    assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE), locations[location].type);
+    assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID), ids[location]);
+    assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
+    assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION), CU_DEVICE_INVALID);
+    for (int advice = CU_MEM_ADVISE_SET_READ_MOSTLY; advice <= CU_MEM_ADVISE_UNSET_ACCESSED_BY; advice++)
+        gives(CUDA_ERROR_NOT_SUPPORTED, cuMemAdvise(p, 1 << 21, (CUmem_advise)advice, locations[DEVICE]));
+    ok(cuMemPrefetchAsync(p, 1 << 21, locations[DEVICE], 0, stream));
+    assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION), 0);
+    gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, p, 0, CU_MEM_ATTACH_SINGLE));
+    gives(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(stream, p, 1, 0));
+    ok(cuMemFreeAsync(p, stream));
+    ok(cuStreamSynchronize(stream));
+    ok(cuStreamDestroy(stream));
+}
+
+static void it_prefers_its_location(void **state)
+{
     (void)state;
-    if (!are_supported())
-        skip();
-    for (unsigned location = 0; location < LOCATIONS; location++) {
-        const CUmemoryPool pool = make_pool(location);
-        CUstream stream;
-        CUdeviceptr p;
+    with_each_pool(ask_for_location);
+}
 
-        ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-        ok(cuMemAllocFromPoolAsync(&p, 1 << 21, pool, stream));
-        ok(cuStreamSynchronize(stream));
-        assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION), preferred[location]);
-        assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE), locations[location].type);
-        assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID), ids[location]);
-        assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY), 0);
-        assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION), CU_DEVICE_INVALID);
-        for (int advice = CU_MEM_ADVISE_SET_READ_MOSTLY; advice <= CU_MEM_ADVISE_UNSET_ACCESSED_BY; advice++)
-            gives(CUDA_ERROR_NOT_SUPPORTED, cuMemAdvise(p, 1 << 21, (CUmem_advise)advice, locations[DEVICE]));
-        ok(cuMemPrefetchAsync(p, 1 << 21, locations[DEVICE], 0, stream));
-        assert_int_equal(range_attribute(p, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION), 0);
-        gives(CUDA_ERROR_INVALID_VALUE, cuStreamAttachMemAsync(stream, p, 0, CU_MEM_ATTACH_SINGLE));
-        gives(CUDA_ERROR_INVALID_VALUE, cuStreamWriteValue32(stream, p, 1, 0));
+static void capture_allocation(unsigned location, CUmemoryPool pool)
+{
+    static const CUresult results[LOCATIONS] = {CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUDA_ERROR_NOT_SUPPORTED};
+    CUstream stream;
+    CUdeviceptr p;
+    CUgraph graph;
+
+    ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    gives(results[location], cuMemAllocFromPoolAsync(&p, BYTES, pool, stream));
+    if (results[location] == CUDA_SUCCESS)
         ok(cuMemFreeAsync(p, stream));
-        ok(cuStreamSynchronize(stream));
-        ok(cuStreamDestroy(stream));
-        ok(cuMemPoolDestroy(pool));
-    }
+    ok(cuStreamEndCapture(stream, &graph));
+    ok(cuGraphDestroy(graph));
+    ok(cuStreamDestroy(stream));
 }
 
 static void graphs_allocate_at_devices(void **state)
 {
-    static const CUresult results[LOCATIONS] = {CUDA_ERROR_INVALID_VALUE, CUDA_SUCCESS, CUDA_ERROR_NOT_SUPPORTED};
-
     (void)state;
-    if (!are_supported())
-        skip();
-    for (unsigned location = 0; location < LOCATIONS; location++) {
-        const CUmemoryPool pool = make_pool(location);
-        CUstream stream;
-        CUdeviceptr p;
-        CUgraph graph;
-
-        ok(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-        ok(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-        gives(results[location], cuMemAllocFromPoolAsync(&p, BYTES, pool, stream));
-        if (results[location] == CUDA_SUCCESS)
-            ok(cuMemFreeAsync(p, stream));
-        ok(cuStreamEndCapture(stream, &graph));
-        ok(cuGraphDestroy(graph));
-        ok(cuStreamDestroy(stream));
-        ok(cuMemPoolDestroy(pool));
-    }
+    with_each_pool(capture_allocation);
 }
 
 static void wrong_arguments_are_refused(void **state)
@@ -258,10 +265,7 @@ static void wrong_arguments_are_refused(void **state)
     gives(CUDA_ERROR_INVALID_VALUE, cuMemSetMemPool(&locations[HOST], CU_MEM_ALLOCATION_TYPE_MANAGED, pool));
     ok(cuMemAllocFromPoolAsync(&p, BYTES, pool, NULL));
     ok(cuStreamSynchronize(NULL));
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost((void *)(uintptr_t)p));
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(p + 4));
-    ok(cuMemFree(p));
-    gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
+    seeds_free_once(p);
     ok(cuMemPoolDestroy(pool));
 }
 

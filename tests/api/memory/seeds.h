@@ -112,6 +112,15 @@ static inline void seeds_use_pool(CUmemoryPool pool)
     ok(cuModuleUnload(module));
 }
 
+/* Frees memory of a pool, which is possible once, at its start, and not by cuMemFreeHost. */
+static inline void seeds_free_once(CUdeviceptr p)
+{
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemFreeHost((void *)(uintptr_t)p));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(p + 4));
+    ok(cuMemFree(p));
+    gives(CUDA_ERROR_INVALID_VALUE, cuMemFree(p));
+}
+
 /* The host writes at `host`, a kernel works at `device`, and the host sees the result: both denote the same memory. */
 static inline void seeds_shared_words(uint32_t *host, CUdeviceptr device, unsigned count)
 {
