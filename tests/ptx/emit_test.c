@@ -368,6 +368,13 @@ static const struct {
      RICH, SpvOpIAdd, 1},
     {"four bytes are left alone", "prmt.b32 r1,r0,r0,0x0123; st.global.u32 [d0],r1;", RICH, SpvOpBitwiseOr, 3},
     {"bytes of two values as well", "prmt.b32 r1,r0,r2,0x7605; st.global.u32 [d0],r1;", RICH, SpvOpBitwiseOr, 3},
+    {"four bytes in a row are a shift",
+     "and.b32 r1,r0,3; shl.b32 r1,r1,2; shr.u32 r1,0x76543210,r1; prmt.b32 r1,r0,r2,r1; st.global.u32 [d0],r1;", RICH, SpvOpBitwiseOr, 0},
+    {"others are not", "and.b32 r1,r0,7; shl.b32 r1,r1,2; shr.u32 r1,0x76543210,r1; prmt.b32 r1,r0,r2,r1; st.global.u32 [d0],r1;", RICH,
+     SpvOpBitwiseOr, 3},
+    {"selectors without signs need no choice but of the word", "and.b32 r1,r0,0x7777; prmt.b32 r1,r0,r2,r1; st.global.u32 [d0],r1;", RICH,
+     SpvOpSelect, 4},
+    {"others one more for each sign", "and.b32 r1,r0,0xf7f7; prmt.b32 r1,r0,r2,r1; st.global.u32 [d0],r1;", RICH, SpvOpSelect, 6},
     {"a product that a loop adds again and again is made in 64 bits",
      "ld.global.u32 r1,[d0]; L: mad.hi.s32 r1,r0,3,r1; setp.lt.u32 p0,r1,9;"
      "@p0 bra L; st.global.u32 [d0],r1;",

@@ -190,27 +190,6 @@ void ct_build_fns(struct ct_build *b)
 
 /* ---- prmt ---- */
 
-/* Byte `selector` (0 to 7; with bit 3: its replicated sign) of the 8 bytes {b, a}, as a 32-bit value of which the low 8 bits are used. */
-static ct_value select_byte(struct ct_cursor *at, ct_value low, ct_value high, ct_value selector)
-{
-    const ct_value word = ct_select(at, ct_equals(at, ct_and_imm(at, selector, 4), 0), low, high);
-    const ct_value amount = ct_shl_imm(at, ct_and_imm(at, selector, 3), 3);
-    const ct_value byte = ct_op2(at, CT_OP_SHR, PTX_U32, word, amount);
-    const ct_value sign = ct_sar_imm(at, ct_shl_imm(at, byte, 24), 31);
-
-    return ct_and_imm(at, ct_select(at, ct_equals(at, ct_and_imm(at, selector, 8), 0), byte, sign), 0xff);
-}
-
-static ct_value constant_byte(struct ct_cursor *at, ct_value low, ct_value high, unsigned selector)
-{
-    const ct_value word = selector & 4 ? high : low;
-    const unsigned first = 8 * (selector & 3);
-
-    if (selector & 8)
-        return ct_and_imm(at, ct_sar_imm(at, first == 24 ? word : ct_shl_imm(at, word, 24 - first), 31), 0xff);
-    return ct_and_imm(at, first ? ct_shr_imm(at, word, first) : word, 0xff);
-}
-
 /* The selectors of the special modes by the low two bits of c (PTX ISA, "prmt"). */
 static unsigned mode_selectors(unsigned mode, unsigned c)
 {
@@ -246,19 +225,13 @@ void ct_build_prmt(struct ct_build *b)
 {
     struct ct_cursor *at = &b->at;
     const ct_value low = ct_build_source(b, 1, PTX_B32), high = ct_build_source(b, 2, PTX_B32);
-    ct_value result = CT_NO_VALUE, selectors = CT_NO_VALUE, byte;
     uint64_t constant;
-    const bool known = ct_build_constant(b, 3, &constant);
 
-    if (known && b->insn->mods.mode != PTX_MODE_NONE)
-        constant = mode_selectors(b->insn->mods.mode, constant & 3);
-    if (!known)
-        selectors = selectors_of(b);
-    for (unsigned i = 0; i < 4; i++) {
-        byte = known ? constant_byte(at, low, high, constant >> (4 * i) & 15)
-                     : select_byte(at, low, high, i ? ct_shr_imm(at, selectors, 4 * i) : selectors);
-        byte = i ? ct_shl_imm(at, byte, 8 * i) : byte;
-        result = i ? ct_or(at, result, byte) : byte;
+    if (ct_build_constant(b, 3, &constant)) {
+        if (b->insn->mods.mode != PTX_MODE_NONE)
+            constant = mode_selectors(b->insn->mods.mode, constant & 3);
+        ct_build_result(b, ct_permuted(at, low, high, (uint32_t)constant), PTX_B32);
+        return;
     }
-    ct_build_result(b, result, PTX_B32);
+    ct_build_result(b, ct_emit3(at, CT_OP_PRMT, PTX_B32, CT_W_32, low, high, selectors_of(b)), PTX_B32);
 }

@@ -2,7 +2,7 @@
 /* The interface between lower.c, which iterates over the instructions, and the files that each handle one kind of operation (lower_*.c). */
 #ifndef PTX2SPV_LOWER_H
 #define PTX2SPV_LOWER_H
-/* Parts: half.c, lower_approximate.c, lower_convert.c, lower_divide.c, lower_divide32.c, lower_fused32.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_round.c,
+/* Parts: half.c, lower_approximate.c, lower_convert.c, lower_divide.c, lower_divide32.c, lower_fused32.c, lower_float.c, lower_fma64.c, lower_integer.c, lower_permute.c, lower_round.c,
  * lower_subroutine.c. */
 
 #include "ptx2spv/ir/builder.h"

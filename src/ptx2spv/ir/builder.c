@@ -167,6 +167,25 @@ void ct_unpack2(struct ct_cursor *at, ct_value a, ct_value *low, ct_value *high)
     *high = insn->results[1];
 }
 
+static ct_value selected_byte(struct ct_cursor *at, ct_value low, ct_value high, unsigned selector)
+{
+    const ct_value word = selector & 4 ? high : low;
+    const unsigned first = 8 * (selector & 3);
+
+    if (selector & 8)
+        return ct_and_imm(at, ct_sar_imm(at, first == 24 ? word : ct_shl_imm(at, word, 24 - first), 31), 0xff);
+    return ct_and_imm(at, first ? ct_shr_imm(at, word, first) : word, 0xff);
+}
+
+ct_value ct_permuted(struct ct_cursor *at, ct_value low, ct_value high, uint32_t selectors)
+{
+    ct_value result = selected_byte(at, low, high, selectors & 15);
+
+    for (unsigned i = 1; i < 4; i++)
+        result = ct_or(at, result, ct_shl_imm(at, selected_byte(at, low, high, selectors >> (4 * i) & 15), 8 * i));
+    return result;
+}
+
 ct_value ct_count_leading_zeros(struct ct_cursor *at, ct_value a)
 {
     ct_value low, high;

@@ -204,6 +204,10 @@ static inline ct_value ct_zext64(struct ct_cursor *at, ct_value a)
 ct_value ct_pack2(struct ct_cursor *at, ct_value low, ct_value high);
 void ct_unpack2(struct ct_cursor *at, ct_value a, ct_value *low, ct_value *high);
 
+/* Four of the eight bytes of two words, lowest first: four bits of `selectors` for each, 0 to 7, or 8 more for eight copies of its sign (PTX
+ * ISA, "prmt"). */
+ct_value ct_permuted(struct ct_cursor *at, ct_value low, ct_value high, uint32_t selectors);
+
 /* The number of zero bits above the highest set bit, in 32 bits; the width (32 or 64) if `a` is 0. */
 ct_value ct_count_leading_zeros(struct ct_cursor *at, ct_value a);
 /* The halves of the 128 bits of an unsigned product of 64-bit values. */

@@ -110,20 +110,24 @@ static bool check_blocks(struct verifier *v)
 /* Widths of results:operands. x: any width, the same for all x; t, u: the width of type, type2; p h i l: 1, 16, 32, 64 bits; ?: any.
  * Operations without an entry are checked elsewhere, or their lists vary. */
 static const char *const shapes[CT_OP_COUNT] = {
-    [CT_OP_CONST] = "?:",          [CT_OP_UNDEF] = "?:",        [CT_OP_COPY] = "x:x",   [CT_OP_SELECT] = "x:pxx", [CT_OP_ADD] = "x:xx",
-    [CT_OP_SUB] = "x:xx",          [CT_OP_MUL] = "x:xx",        [CT_OP_MULHI] = "t:tt", [CT_OP_MULWIDE] = "?:tt", [CT_OP_DIV] = "t:tt",
-    [CT_OP_REM] = "t:tt",          [CT_OP_UDIV] = "x:xx",       [CT_OP_SDIV] = "x:xx",  [CT_OP_UREM] = "x:xx",    [CT_OP_SREM] = "x:xx",
-    [CT_OP_NEG] = "x:x",           [CT_OP_AND] = "x:xx",        [CT_OP_OR] = "x:xx",    [CT_OP_XOR] = "x:xx",     [CT_OP_NOT] = "x:x",
-    [CT_OP_SHL] = "x:xi",          [CT_OP_SHR] = "t:ti",        [CT_OP_MIN] = "t:tt",   [CT_OP_MAX] = "t:tt",     [CT_OP_POPC] = "i:i",
-    [CT_OP_CLZ] = "i:i",           [CT_OP_BREV] = "i:i",        [CT_OP_ICMP] = "p:xx",  [CT_OP_TRUNC] = "?:?",    [CT_OP_EXT] = "?:?",
-    [CT_OP_FADD] = "t:tt",         [CT_OP_FSUB] = "t:tt",       [CT_OP_FMUL] = "t:tt",  [CT_OP_FFMA] = "t:ttt",   [CT_OP_FDIV] = "t:tt",
-    [CT_OP_FRCP] = "t:t",          [CT_OP_FSQRT] = "t:t",       [CT_OP_FRSQRT] = "t:t", [CT_OP_FSIN] = "t:t",     [CT_OP_FCOS] = "t:t",
-    [CT_OP_FLG2] = "t:t",          [CT_OP_FEX2] = "t:t",        [CT_OP_FTANH] = "t:t",  [CT_OP_FMIN] = "t:tt",    [CT_OP_FMAX] = "t:tt",
-    [CT_OP_FNEG] = "t:t",          [CT_OP_FABS] = "t:t",        [CT_OP_FFLOOR] = "t:t", [CT_OP_FCEIL] = "t:t",    [CT_OP_FTRUNC] = "t:t",
-    [CT_OP_FRINT] = "t:t",         [CT_OP_FCMP] = "p:tt",       [CT_OP_FCVT] = "?:?",   [CT_OP_FTOF] = "u:t",     [CT_OP_FTOI] = "u:t",
-    [CT_OP_ITOF] = "u:t",          [CT_OP_SYSVAL] = "?:",       [CT_OP_CLOCK] = "l:",   [CT_OP_LOCALADDR] = "i:", [CT_OP_SHAREDADDR] = "i:",
-    [CT_OP_ARGUMENT] = "?:",       [CT_OP_RESULT] = ":?",       [CT_OP_BR] = ":",       [CT_OP_CBR] = ":p",       [CT_OP_SWITCH] = ":i",
-    [CT_OP_SAMPLE] = "iiii:iiiii", [CT_OP_IMAGESIZE] = "iii:i", [CT_OP_RET] = ":",      [CT_OP_EXIT] = ":",       [CT_OP_UNREACHABLE] = ":",
+    [CT_OP_CONST] = "?:",      [CT_OP_UNDEF] = "?:",    [CT_OP_COPY] = "x:x",          [CT_OP_SELECT] = "x:pxx",
+    [CT_OP_ADD] = "x:xx",      [CT_OP_SUB] = "x:xx",    [CT_OP_MUL] = "x:xx",          [CT_OP_MULHI] = "t:tt",
+    [CT_OP_MULWIDE] = "?:tt",  [CT_OP_DIV] = "t:tt",    [CT_OP_REM] = "t:tt",          [CT_OP_UDIV] = "x:xx",
+    [CT_OP_SDIV] = "x:xx",     [CT_OP_UREM] = "x:xx",   [CT_OP_SREM] = "x:xx",         [CT_OP_NEG] = "x:x",
+    [CT_OP_AND] = "x:xx",      [CT_OP_OR] = "x:xx",     [CT_OP_XOR] = "x:xx",          [CT_OP_NOT] = "x:x",
+    [CT_OP_SHL] = "x:xi",      [CT_OP_SHR] = "t:ti",    [CT_OP_MIN] = "t:tt",          [CT_OP_MAX] = "t:tt",
+    [CT_OP_POPC] = "i:i",      [CT_OP_CLZ] = "i:i",     [CT_OP_BREV] = "i:i",          [CT_OP_PRMT] = "i:iii",
+    [CT_OP_ICMP] = "p:xx",     [CT_OP_TRUNC] = "?:?",   [CT_OP_EXT] = "?:?",           [CT_OP_FADD] = "t:tt",
+    [CT_OP_FSUB] = "t:tt",     [CT_OP_FMUL] = "t:tt",   [CT_OP_FFMA] = "t:ttt",        [CT_OP_FDIV] = "t:tt",
+    [CT_OP_FRCP] = "t:t",      [CT_OP_FSQRT] = "t:t",   [CT_OP_FRSQRT] = "t:t",        [CT_OP_FSIN] = "t:t",
+    [CT_OP_FCOS] = "t:t",      [CT_OP_FLG2] = "t:t",    [CT_OP_FEX2] = "t:t",          [CT_OP_FTANH] = "t:t",
+    [CT_OP_FMIN] = "t:tt",     [CT_OP_FMAX] = "t:tt",   [CT_OP_FNEG] = "t:t",          [CT_OP_FABS] = "t:t",
+    [CT_OP_FFLOOR] = "t:t",    [CT_OP_FCEIL] = "t:t",   [CT_OP_FTRUNC] = "t:t",        [CT_OP_FRINT] = "t:t",
+    [CT_OP_FCMP] = "p:tt",     [CT_OP_FCVT] = "?:?",    [CT_OP_FTOF] = "u:t",          [CT_OP_FTOI] = "u:t",
+    [CT_OP_ITOF] = "u:t",      [CT_OP_SYSVAL] = "?:",   [CT_OP_CLOCK] = "l:",          [CT_OP_LOCALADDR] = "i:",
+    [CT_OP_SHAREDADDR] = "i:", [CT_OP_ARGUMENT] = "?:", [CT_OP_RESULT] = ":?",         [CT_OP_BR] = ":",
+    [CT_OP_CBR] = ":p",        [CT_OP_SWITCH] = ":i",   [CT_OP_SAMPLE] = "iiii:iiiii", [CT_OP_IMAGESIZE] = "iii:i",
+    [CT_OP_RET] = ":",         [CT_OP_EXIT] = ":",      [CT_OP_UNREACHABLE] = ":",
 };
 
 /* The width that a letter of a shape requires, -1 for any. The first x that occurs determines `x`. */

@@ -127,6 +127,8 @@ static uint32_t permuted_by_mode(uint32_t a, uint32_t b, uint32_t c, const char 
 /* The ISA limits positions and lengths to 0 to 255; the hardware uses the low byte for 32 bits only. */
 #define IN_BYTES "and.b32 %b, %b, 255; and.b32 %c, %c, 255; "
 
+#define FOUR_TIMES(mask) "and.b32 %c, %c, " #mask "; shl.b32 %c, %c, 2; "
+
 #define ROWS(R)                                                                                                                            \
     R(popc_b32, "popc.b32 %d, %a;", U32, U32, NONE, NONE, NONE, count(a))                                                                  \
     R(popc_b64, "popc.b64 %d, %a;", U32, U64, NONE, NONE, NONE, count(a))                                                                  \
@@ -156,6 +158,25 @@ static uint32_t permuted_by_mode(uint32_t a, uint32_t b, uint32_t c, const char 
     R(szext_wrap_s32, "szext.wrap.s32 %d, %a, %b;", S32, U32, U32, NONE, NONE, extended(a, b & 31, 1))                                     \
     R(prmt, "prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted(a, b, c))                                                       \
     R(prmt_imm, "prmt.b32 %d, %a, %b, 0xf2c5;", B32, B32, B32, NONE, NONE, permuted(a, b, 0xf2c5))                                         \
+    R(prmt_mov, "mov.b32 %c, 0xf2c5; prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted(a, b, 0xf2c5))                          \
+    R(prmt_no_sign, "and.b32 %c, %c, 0x7777; prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted(a, b, c & 0x7777))              \
+    R(prmt_one_sign, "shl.b32 %c, %c, 9; or.b32 %c, %c, 0x30; and.b32 %c, %c, 0x8777; prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, \
+      permuted(a, b, (c << 9 | 0x30) & 0x8777))                                                                                            \
+    R(prmt_row, FOUR_TIMES(3) "shr.u32 %c, 0x76543210, %c; prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE,                            \
+      permuted(a, b, 0x76543210 >> 4 * (c & 3)))                                                                                           \
+    R(prmt_row_down, FOUR_TIMES(3) "sub.u32 %c, 16, %c; shr.u32 %c, 0x76543210, %c; and.b32 %c, %c, 0x7777; prmt.b32 %d, %a, %b, %c;",     \
+      B32, B32, B32, B32, NONE, permuted(a, b, 0x76543210 >> (16 - 4 * (c & 3))))                                                          \
+    R(prmt_row_wrapped, FOUR_TIMES(15) "and.b32 %c, %c, 15; shl.b32 %c, 0x1111, %c; prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE,   \
+      permuted(a, b, (uint32_t)(0x1111 << (4 * (c & 15) & 15))))                                                                           \
+    R(prmt_row_beyond, FOUR_TIMES(7) "shr.u32 %c, 0x76543210, %c; prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE,                     \
+      permuted(a, b, 0x76543210 >> 4 * (c & 7)))                                                                                           \
+    R(prmt_row_sign, FOUR_TIMES(1) "shr.u32 %c, 0x87654, %c; prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE,                          \
+      permuted(a, b, 0x87654 >> 4 * (c & 1)))                                                                                              \
+    R(prmt_row_of_two,                                                                                                                     \
+      FOUR_TIMES(1) "shr.u32 %c, 0x543210, %c; and.b32 %e, %e, 1; mad.lo.u32 %c, %e, 0x1111, %c; prmt.b32 %d, %a, %b, %c;", B32, B32, B32, \
+      B32, B32, permuted(a, b, (0x543210 >> 4 * (c & 1)) + 0x1111 * (e & 1)))                                                              \
+    R(prmt_backwards, FOUR_TIMES(3) "shr.u32 %c, 0x01234567, %c; prmt.b32 %d, %a, %b, %c;", B32, B32, B32, B32, NONE,                      \
+      permuted(a, b, 0x01234567 >> 4 * (c & 3)))                                                                                           \
     R(prmt_f4e, "prmt.b32.f4e %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "3210 4321 5432 6543"))                \
     R(prmt_b4e, "prmt.b32.b4e %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "5670 6701 7012 0123"))                \
     R(prmt_rc8, "prmt.b32.rc8 %d, %a, %b, %c;", B32, B32, B32, B32, NONE, permuted_by_mode(a, b, c, "0000 1111 2222 3333"))                \
