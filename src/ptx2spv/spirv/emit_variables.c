@@ -13,25 +13,32 @@
  * Stores are at the end of the predecessor, before its branch. If that has several successors, they are executed on the way to each of them.
  * So they count as definitions there. All phis are defined at the start of a block and written at the ends of blocks, so sets of blocks tell
  * which of them interfere. */
+#include "block_set.h"
 #include "emit.h"
 
-#define CT_SETS_BYTES_MAX (512u << 20) /* the sets grow with the square of the kernel: beyond this, no phis share variables */
-#define CT_STEPS_PER_VALUE 200       /* so does the time: then no further phis do */
-#define CT_WORD_BITS 64
-#define CT_MAJORITY_EDGES 4 /* phis with fewer such edges do not get a store at the definition */
+#define CT_STEPS_PER_VALUE 50 /* the time can grow with the square of the kernel: beyond this, no further phis share variables */
+#define CT_MAJORITY_EDGES 4   /* phis with fewer such edges do not get a store at the definition */
 
-/* A class of phis that share a variable; at first each phi is one. The sets have a bit for each block. */
+/* A use of a phi, in a list of them. */
+struct phi_use {
+    struct ct_block *block;
+    uint32_t next; /* index; UINT32_MAX ends the list */
+    bool at_end;   /* by a phi of a successor, or by the branch */
+};
+
+/* A class of phis that share a variable; at first each phi is one. */
 struct phi_class {
     const struct ct_insn *phi;
-    ct_value majority;    /* of its edges; 0: none */
-    uint32_t parent;      /* index; its own: it stands for its class, and the following members are valid */
-    uint32_t first, last; /* the list of its phis: indices */
-    uint32_t next;        /* in the list of the class to which this phi belongs; UINT32_MAX ends it */
-    uint64_t *live;       /* blocks in which a phi of the class is live-in */
-    uint64_t *defs;       /* blocks that define one */
-    uint64_t *leaves;     /* blocks at whose ends one is used: by a phi of a successor, or by the branch */
-    bool branches;        /* this phi (not: its class) has a predecessor with several successors */
-    uint32_t refused_by;  /* the last phi, by index + 1, that could not share its variable */
+    ct_value majority;          /* of its edges; 0: none */
+    uint32_t parent;            /* index; its own: it stands for its class, and the following members are valid */
+    uint32_t first, last;       /* the list of its phis: indices */
+    uint32_t next;              /* in the list of the class to which this phi belongs; UINT32_MAX ends it */
+    uint32_t uses;              /* of this phi: the first one, an index */
+    struct ct_block_set live;   /* blocks in which a phi of the class is live-in */
+    struct ct_block_set defs;   /* blocks that define one */
+    struct ct_block_set leaves; /* blocks at whose ends one is used */
+    bool branches;              /* this phi (not: its class) has a predecessor with several successors */
+    uint32_t refused_by;        /* the last phi, by index + 1, that could not share its variable */
 };
 
 struct sharing {
@@ -40,22 +47,19 @@ struct sharing {
     struct phi_class *phis;
     uint32_t n;
     uint32_t *number; /* indexed by value: index of the phi + 1; 0: the value is none */
-    uint32_t words;   /* of a set */
+    CT_VEC(struct phi_use) uses;
+    uint32_t *reached; /* indexed by block id: the last phi, by index + 1, that was found to be live-in there */
     struct ct_block **work;
-    uint32_t *stored_by; /* indexed by block id, in a check: the phi + 1 that its end stores to the variable */
-    uint32_t *stored_in; /* indexed by block id: the check that has set stored_by */
+    struct ct_block_marks live, leaves; /* of the phi that is examined */
+    uint32_t *stored_by;                /* indexed by block id, in a check: the phi + 1 that its end stores to the variable */
+    uint32_t *stored_in;                /* indexed by block id: the check that has set stored_by */
     uint32_t checks;
     uint64_t steps, most_steps;
 };
 
-static bool is_in(const uint64_t *set, const struct ct_block *block)
+static bool is_in(const struct ct_block_set *set, const struct ct_block *block)
 {
-    return set[block->id / CT_WORD_BITS] >> block->id % CT_WORD_BITS & 1;
-}
-
-static void add(uint64_t *set, const struct ct_block *block)
-{
-    set[block->id / CT_WORD_BITS] |= UINT64_C(1) << block->id % CT_WORD_BITS;
+    return ct_block_set_has(set, block->rpo);
 }
 
 static uint32_t class_of(struct sharing *s, uint32_t phi)
@@ -88,47 +92,61 @@ static bool has_time(const struct sharing *s)
     return s->steps <= s->most_steps;
 }
 
-/* The phi is used in the block. */
-static void note_use(struct sharing *s, struct phi_class *phi, struct ct_block *block)
+/* Blocks that control does not reach have no number. */
+static void mark(struct ct_block_marks *marks, const struct ct_block *block)
 {
+    if (block->rpo != UINT32_MAX)
+        ct_block_mark(marks, block->rpo);
+}
+
+/* The phi is live-in in the block, unless it is the phi's own. */
+static void reach(struct sharing *s, uint32_t phi, struct ct_block *block, uint32_t *n)
+{
+    if (block == s->phis[phi].phi->block || s->reached[block->id] == phi + 1)
+        return;
+    s->reached[block->id] = phi + 1;
+    mark(&s->live, block);
+    s->work[(*n)++] = block;
+}
+
+/* Sets live, leaves and defs. */
+static void find_live_blocks(struct sharing *s, uint32_t phi)
+{
+    struct phi_class *class = &s->phis[phi];
     uint32_t n = 0;
 
-    if (block == phi->phi->block || is_in(phi->live, block))
-        return;
-    add(phi->live, block);
-    s->work[n++] = block;
+    for (uint32_t i = class->uses; i != UINT32_MAX; i = s->uses.v[i].next) {
+        if (s->uses.v[i].at_end)
+            mark(&s->leaves, s->uses.v[i].block);
+        reach(s, phi, s->uses.v[i].block, &n);
+    }
     while (n) {
         const struct ct_block *at = s->work[--n];
 
-        for (uint32_t i = 0; i < at->preds.n; i++) {
-            struct ct_block *pred = at->preds.v[i];
-
-            if (pred == phi->phi->block || is_in(phi->live, pred))
-                continue;
-            add(phi->live, pred);
-            s->work[n++] = pred;
-        }
+        for (uint32_t i = 0; i < at->preds.n; i++)
+            reach(s, phi, at->preds.v[i], &n);
         s->steps += at->preds.n;
     }
+    s->steps += s->live.last - s->live.first + s->leaves.last - s->leaves.first;
+    class->live = ct_block_set_make(s->scratch, &s->live);
+    class->leaves = ct_block_set_make(s->scratch, &s->leaves);
+    mark(&s->live, class->phi->block);
+    class->defs = ct_block_set_make(s->scratch, &s->live);
 }
 
-static void note_uses_of(struct sharing *s, const struct ct_insn *insn)
+static void note_uses_by(struct sharing *s, const struct ct_insn *insn)
 {
     for (uint32_t i = 0; i < insn->n_operands; i++) {
         const uint32_t number = s->number[insn->operands[i].i];
-        struct ct_block *block = insn->op == CT_OP_PHI ? insn->block->preds.v[i] : insn->block;
+        struct phi_class *phi = number ? &s->phis[number - 1] : NULL;
 
-        if (!number)
+        if (!phi)
             continue;
-        if (insn->op == CT_OP_PHI || insn == insn->block->last)
-            add(s->phis[number - 1].leaves, block);
-        note_use(s, &s->phis[number - 1], block);
+        *CT_PUSH(s->scratch, &s->uses) = (struct phi_use){.block = insn->op == CT_OP_PHI ? insn->block->preds.v[i] : insn->block,
+                                                          .next = phi->uses,
+                                                          .at_end = insn->op == CT_OP_PHI || insn == insn->block->last};
+        phi->uses = s->uses.n - 1;
     }
-}
-
-static uint64_t *make_set(struct sharing *s)
-{
-    return CT_ARENA_ARRAY(s->scratch, uint64_t, s->words);
 }
 
 static void add_phi(struct sharing *s, const struct ct_insn *insn)
@@ -136,11 +154,8 @@ static void add_phi(struct sharing *s, const struct ct_insn *insn)
     const uint32_t i = s->n++;
     struct phi_class *phi = &s->phis[i];
 
-    *phi = (struct phi_class){.phi = insn, .majority = ct_gen_find_majority(insn), .parent = i, .first = i, .last = i, .next = UINT32_MAX};
-    phi->live = make_set(s);
-    phi->defs = make_set(s);
-    phi->leaves = make_set(s);
-    add(phi->defs, insn->block);
+    *phi = (struct phi_class){
+        .phi = insn, .majority = ct_gen_find_majority(insn), .parent = i, .first = i, .last = i, .next = UINT32_MAX, .uses = UINT32_MAX};
     for (uint32_t p = 0; p < insn->block->preds.n; p++)
         phi->branches |= insn->block->preds.v[p]->n_succs > 1;
     s->number[insn->results[0].i] = s->n;
@@ -164,21 +179,15 @@ static bool find_phis(struct sharing *s)
     for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn && insn->op == CT_OP_PHI; insn = insn->next)
             add_phi(s, insn);
-    for (uint32_t b = 0; b < fn->blocks.n && has_time(s); b++)
+    for (uint32_t b = 0; b < fn->blocks.n; b++)
         for (const struct ct_insn *insn = fn->blocks.v[b]->first; insn; insn = insn->next)
-            note_uses_of(s, insn);
+            note_uses_by(s, insn);
+    for (uint32_t i = 0; i < s->n && has_time(s); i++)
+        find_live_blocks(s, i);
     return has_time(s);
 }
 
 /* ---- interference ---- */
-
-static bool meet(const struct sharing *s, const uint64_t *a, const uint64_t *b)
-{
-    for (uint32_t i = 0; i < s->words; i++)
-        if (a[i] & b[i])
-            return true;
-    return false;
-}
 
 /* Whether the phi's store at the end of a block with several successors destroys what a phi of class a or b has in their variable on the way
  * to another one, or what another phi's store has left there for it. */
@@ -187,13 +196,13 @@ static bool spoils(struct sharing *s, uint32_t phi, uint32_t pred, const struct 
     const struct ct_block *to = s->phis[phi].phi->block, *from = to->preds.v[pred];
     const bool is_first = s->stored_in[from->id] != s->checks;
 
-    if (is_in(a->leaves, from) || is_in(b->leaves, from) || (!is_first && s->stored_by[from->id] != phi + 1))
+    if (is_in(&a->leaves, from) || is_in(&b->leaves, from) || (!is_first && s->stored_by[from->id] != phi + 1))
         return true;
     s->stored_in[from->id] = s->checks;
     s->stored_by[from->id] = phi + 1;
     s->steps += from->n_succs;
     for (uint32_t i = 0; i < from->n_succs; i++)
-        if (from->succs[i] != to && (is_in(a->live, from->succs[i]) || is_in(b->live, from->succs[i])))
+        if (from->succs[i] != to && (is_in(&a->live, from->succs[i]) || is_in(&b->live, from->succs[i])))
             return true;
     return false;
 }
@@ -217,8 +226,9 @@ static bool can_share(struct sharing *s, uint32_t a, uint32_t b)
 {
     const struct phi_class *x = &s->phis[a], *y = &s->phis[b];
 
-    s->steps += s->words;
-    if (a != b && (meet(s, x->live, y->defs) || meet(s, x->defs, y->live) || meet(s, x->defs, y->defs)))
+    s->steps += x->live.n + x->defs.n + y->live.n + y->defs.n;
+    if (a != b &&
+        (ct_block_sets_meet(&x->live, &y->defs) || ct_block_sets_meet(&x->defs, &y->live) || ct_block_sets_meet(&x->defs, &y->defs)))
         return false;
     s->checks++;
     for (uint32_t i = x->first; i != UINT32_MAX; i = s->phis[i].next)
@@ -236,14 +246,13 @@ static void join(struct sharing *s, uint32_t a, uint32_t b)
 {
     struct phi_class *x = &s->phis[a], *y = &s->phis[b];
 
+    s->steps += x->live.n + x->defs.n + x->leaves.n + y->live.n + y->defs.n + y->leaves.n;
     y->parent = a;
     s->phis[x->last].next = y->first;
     x->last = y->last;
-    for (uint32_t i = 0; i < s->words; i++) {
-        x->live[i] |= y->live[i];
-        x->defs[i] |= y->defs[i];
-        x->leaves[i] |= y->leaves[i];
-    }
+    ct_block_set_unite(s->scratch, &x->live, &y->live);
+    ct_block_set_unite(s->scratch, &x->defs, &y->defs);
+    ct_block_set_unite(s->scratch, &x->leaves, &y->leaves);
 }
 
 /* The phi shares a variable with its value on an edge, if that is a phi. */
@@ -301,12 +310,14 @@ static void note_class(struct sharing *s, uint32_t class)
 void ct_gen_share_variables(struct ct_gen *g)
 {
     const uint32_t n_phis = count_phis(g->fn), n_blocks = g->fn->blocks.n;
-    struct sharing s = {.g = g, .scratch = &g->fn->compilation->scratch, .words = n_blocks / CT_WORD_BITS + 1};
+    struct sharing s = {.g = g, .scratch = &g->fn->compilation->scratch};
 
-    if ((uint64_t)n_phis * s.words * 3 * sizeof(uint64_t) > CT_SETS_BYTES_MAX)
-        return;
+    ct_fn_compute_rpo(g->fn);
     s.phis = CT_ARENA_ARRAY(s.scratch, struct phi_class, n_phis);
     s.number = CT_ARENA_ARRAY(s.scratch, uint32_t, g->fn->values.n);
+    s.live.words = CT_ARENA_ARRAY(s.scratch, uint64_t, CT_BLOCK_MARK_WORDS(n_blocks));
+    s.leaves.words = CT_ARENA_ARRAY(s.scratch, uint64_t, CT_BLOCK_MARK_WORDS(n_blocks));
+    s.reached = CT_ARENA_ARRAY(s.scratch, uint32_t, n_blocks);
     s.work = CT_ARENA_ARRAY(s.scratch, struct ct_block *, n_blocks);
     s.stored_by = CT_ARENA_ARRAY(s.scratch, uint32_t, n_blocks);
     s.stored_in = CT_ARENA_ARRAY(s.scratch, uint32_t, n_blocks);
