@@ -43,4 +43,10 @@ foreach(tags disable enable)
   run(0 "^$" ${CUTTLE} run ${WORK}/${tags})
 endforeach()
 
-run(0 "as wanted" ${CUTTLE} run ${program} nvjitlink ${WORK}/libnvJitLink.so.13 ${WORK})
+# Of LTO-IR in a fat binary the driver's linker must not say that it cannot be linked.
+set(log ${WORK}/nvjitlink.log)
+run(0 "as wanted" ${CMAKE_COMMAND} -E env CUTTLE_LOG=info CUTTLE_LOG_FILE=${log} ${CUTTLE} run ${program} nvjitlink ${WORK}/libnvJitLink.so.13 ${WORK})
+file(READ ${log} said)
+if(said MATCHES "cannot be linked" OR NOT said MATCHES "device 0")
+  message(SEND_ERROR "the log of the links:\n${said}")
+endif()

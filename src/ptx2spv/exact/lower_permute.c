@@ -2,8 +2,8 @@
 /* lower: prmt whose selectors are not constant (PTX ISA, "prmt"). Vulkan and OpenCL have no such operation, and in general it takes 30
  * instructions beside some for the selectors. What is known of these makes it shorter:
  *   - nvcc clears the sign bits of the selectors of __byte_perm.
- *   - Programs shift texts by 0 to 4 bytes with selectors like 0x76543210 >> 4n (hashcat in thousands of places). All that these can be take
- *     four bytes in a row: a shift of both words. */
+ *   - Programs shift texts by 0 to 4 bytes with selectors like 0x76543210 >> 4n (hashcat in thousands of places). Whatever n is, they take four
+ *     bytes in a row, so both words are shifted as one of 64 bits. */
 #include "lower.h"
 #include "ptx2spv/ir/possible.h"
 

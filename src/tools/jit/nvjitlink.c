@@ -300,17 +300,49 @@ static bool type_for_driver(nvJitLinkInputType type, CUjitInputType *out)
     return false;
 }
 
+/* Whether a fat binary has LTO-IR and no PTX: the driver's linker would say that it cannot be linked. (The layout is that of
+ * src/core/code/fatbin.c. nvcc gives LTO-IR the kind 8.) */
+static bool has_lto_only(const void *data, size_t size)
+{
+    enum { KIND_PTX = 1, KIND_LTOIR = 8 };
+    struct {
+        uint32_t magic;
+        uint16_t version, header_bytes;
+        uint64_t payload_bytes;
+    } container;
+    struct {
+        uint16_t kind, version;
+        uint32_t header_bytes;
+        uint64_t payload_bytes;
+    } entry;
+    const unsigned char *bytes = data;
+    bool has_lto = false;
+
+    if (size < sizeof container)
+        return false;
+    memcpy(&container, bytes, sizeof container);
+    for (uint64_t at = container.header_bytes; at <= size && size - at >= sizeof entry; at += entry.header_bytes + entry.payload_bytes) {
+        memcpy(&entry, bytes + at, sizeof entry);
+        if (entry.kind == KIND_PTX || entry.header_bytes < sizeof entry || entry.payload_bytes > size)
+            return false;
+        has_lto |= entry.kind == KIND_LTOIR;
+    }
+    return has_lto;
+}
+
 /* As nvJitLink's. What has no PTX may have LTO-IR, if that was asked for. INVALID_INPUT: machine code only. */
 CT_EXPORTED nvJitLinkResult nvJitLinkAddData(nvJitLinkHandle handle, nvJitLinkInputType type, const void *data, size_t size,
                                              const char *name)
 {
     struct link *link = find_or_null(handle);
     CUjitInputType driver_type;
+    nvJitLinkInputType known_type;
     nvJitLinkResult result;
 
     if (!link || !data || !size)
         return add_to_real(handle, type, data, size, name);
-    if (type_for_driver(type == NVJITLINK_INPUT_ANY ? type_of(data, size) : type, &driver_type)) {
+    known_type = type == NVJITLINK_INPUT_ANY ? type_of(data, size) : type;
+    if (!(link->has_lto && known_type == NVJITLINK_INPUT_FATBIN && has_lto_only(data, size)) && type_for_driver(known_type, &driver_type)) {
         const CUresult r = add_to_driver(link, driver_type, data, size, name);
 
         if (r != CUDA_ERROR_NO_BINARY_FOR_GPU || !link->has_lto)

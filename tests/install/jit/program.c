@@ -155,7 +155,7 @@ static void check_nvrtc(const char *name, int wanted)
 
 /* ---- nvJitLink ---- */
 
-enum { CUBIN = 1, PTX = 2, LTOIR = 3, OBJECT = 5, ANY = 10 };
+enum { CUBIN = 1, PTX = 2, LTOIR = 3, FATBIN = 4, OBJECT = 5, ANY = 10 };
 typedef int link_create(void **out, uint32_t count, const char **options);
 typedef int link_add_data(void *link, int type, const void *data, size_t size, const char *name);
 typedef int link_add_file(void *link, int type, const char *path);
@@ -212,9 +212,23 @@ static void *create_link(void *library, const char *const *options)
     return link;
 }
 
+/* The image that was linked gives the right number. */
+static void check_linked(void *library, void *link)
+{
+    void *image;
+    size_t size;
+
+    check(((link_size *)function(library, "nvJitLinkGetLinkedCubinSize"))(link, &size) == 0);
+    image = malloc(size);
+    check(image);
+    check(((link_bytes *)function(library, "nvJitLinkGetLinkedCubin"))(link, image) == 0);
+    check(product(image) == 21);
+    free(image);
+}
+
 static void check_link(void *library, size_t row)
 {
-    void *link = create_link(library, link_rows[row].options), *image;
+    void *link = create_link(library, link_rows[row].options);
     size_t size;
 
     fprintf(stderr, "%s\n", link_rows[row].name);
@@ -226,16 +240,10 @@ static void check_link(void *library, size_t row)
     }
     check(((link_complete *)function(library, "nvJitLinkComplete"))(link) == link_rows[row].complete);
     check_log(library, link, link_rows[row].log);
-    if (link_rows[row].complete) {
+    if (link_rows[row].complete)
         check(((link_size *)function(library, "nvJitLinkGetLinkedCubinSize"))(link, &size) != 0);
-    } else {
-        check(((link_size *)function(library, "nvJitLinkGetLinkedCubinSize"))(link, &size) == 0);
-        image = malloc(size);
-        check(image);
-        check(((link_bytes *)function(library, "nvJitLinkGetLinkedCubin"))(link, image) == 0);
-        check(product(image) == 21);
-        free(image);
-    }
+    else
+        check_linked(library, link);
     check(((int (*)(void **))function(library, "nvJitLinkDestroy"))(&link) == 0);
 }
 
@@ -263,6 +271,39 @@ static void check_files(void *library, const char *folder)
     check(((link_bytes *)function(library, "nvJitLinkGetLinkedCubin"))(link, image) == 0);
     check(image->e_flags == 24); /* where the driver's linker leaves the limit of registers */
     free(image);
+    check(((int (*)(void **))function(library, "nvJitLinkDestroy"))(&link) == 0);
+}
+
+/* A fat binary whose one entry, of kind 8, is LTO-IR: the driver's linker has nothing to say of it. */
+static void check_fat_binary(void *library)
+{
+    static const char *const options[MAX_OPTIONS] = {"-arch=sm_75", "-lto"};
+    static const char code[] = LTO HEAD SEVENFOLD KERNEL;
+    struct {
+        uint32_t magic;
+        uint16_t version, header_bytes;
+        uint64_t payload_bytes;
+        uint16_t kind, entry_version;
+        uint32_t entry_header_bytes;
+        uint64_t entry_payload_bytes;
+        unsigned char rest[48];
+        char code[(sizeof code + 7) / 8 * 8];
+    } fat = {.magic = 0xba55ed50,
+             .version = 1,
+             .header_bytes = 16,
+             .payload_bytes = 64 + sizeof fat.code,
+             .kind = 8,
+             .entry_version = 0x101,
+             .entry_header_bytes = 64,
+             .entry_payload_bytes = sizeof fat.code};
+    void *link;
+
+    memcpy(fat.code, code, sizeof code);
+    link = create_link(library, options);
+    check(((link_add_data *)function(library, "nvJitLinkAddData"))(link, FATBIN, &fat, sizeof fat, "input") == 0);
+    check(((link_complete *)function(library, "nvJitLinkComplete"))(link) == 0);
+    check_log(library, link, NULL);
+    check_linked(library, link);
     check(((int (*)(void **))function(library, "nvJitLinkDestroy"))(&link) == 0);
 }
 
@@ -368,6 +409,7 @@ int main(int argc, char **argv)
         check(!strcmp(argv[1], "nvjitlink"));
         for (size_t row = 0; row < sizeof link_rows / sizeof *link_rows; row++)
             check_link(library, row);
+        check_fat_binary(library);
         check_files(library, argv[3]);
         check_passed_on(library);
     }

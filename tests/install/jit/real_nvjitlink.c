@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the stand-in of `cuttle run` is before, for tests: a library with nvJitLink's functions. Its LTO-IR is PTX with LTO-IR's first bytes before
- * it, and it takes one such input, as NVIDIA's takes no others for -ptx. */
+ * it, also in a fat binary, and it takes one such input, as NVIDIA's takes no others for -ptx. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { FATBIN = 4 };
 enum { SUCCESS = 0, MISSING_ARCH = 2, INVALID_INPUT = 3, INTERNAL = 6, NULL_INPUT = 10, INCORRECT_INPUT_TYPE = 12, LTO_NOT_ENABLED = 18 };
 static const char magic[] = "\xed"
                             "CN\x7f";
@@ -61,10 +62,15 @@ int nvJitLinkDestroy(struct link **link)
 
 int nvJitLinkAddData(struct link *link, int type, const void *data, size_t size, const char *name)
 {
-    (void)type;
     (void)name;
     if (!link || !data)
         return NULL_INPUT;
+    if (type == FATBIN) {
+        const char *code = memmem(data, size, magic, 4);
+
+        size = code ? size - (size_t)(code - (const char *)data) : 0;
+        data = code;
+    }
     if (size < 4 || memcmp(data, magic, 4) || link->ptx)
         return INCORRECT_INPUT_TYPE;
     if (!link->has_lto)
