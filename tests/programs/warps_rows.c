@@ -700,6 +700,27 @@ static void expect_products_in_branches(struct warps_block *b)
     }
 }
 
+/* In each of three rounds lane 0 of each warp adds up what its lanes have just stored, without waiting for them. (What another lane stores in
+ * the next round is the same word, so that only words of an earlier launch, or none, could be added instead.) */
+static void expect_lone(struct warps_block *b)
+{
+    for (uint32_t t = 0; t < b->threads; t++) {
+        uint32_t sum = 0;
+
+        for (uint32_t l = t; l < t + lanes_of(b, t); l++)
+            sum += 3 * b->in[l];
+        b->out[t] = t % 32 ? b->in[t] : sum;
+    }
+}
+#define LONE_READER(space)                                                                                                                 \
+    "mov.u32 r0,0; mov.u32 r5,0; and.b32 r1,t,31; sub.u32 r2,z,t; min.u32 r2,r2,32; TOP: st." space                                        \
+    ".u32 [d1],v; setp.ne.u32 p,r1,0; @p bra NEXT;"                                                                                        \
+    "mov.u32 r3,r2; mov.u64 d2,d1; MORE: ld." space                                                                                        \
+    ".u32 r4,[d2]; add.u32 r5,r5,r4; add.u64 d2,d2,4; sub.u32 r3,r3,1; setp.ne.u32 q,r3,0;"                                                \
+    "@q bra MORE; NEXT: add.u32 r0,r0,1; setp.lt.u32 q,r0,3; @q bra TOP; mov.u32 x,v; @p bra OUT; mov.u32 x,r5; OUT:"
+static const char lone_shared[] = "mov.u64 d1,s; add.u64 d1,d1,d0;" LONE_READER("shared");
+static const char lone_global[] = "mov.u64 d1,o;" LONE_READER("global");
+
 const struct warps_row warps_rows[] = {
     {"shuffles of every kind", shuffles, expect_shuffles, WARPS_FULL, "", 0},
     {"shuffles in some warps", one_warp, expect_one_warp, 0, "", 0},
@@ -739,6 +760,8 @@ const struct warps_row warps_rows[] = {
     {"a sum for sm_60", plain_sum, expect_volatile_sum, 0, "", 60},
     {"values that go round for sm_60", plain_exchange, expect_plain_exchange, 0, "", 60},
     {"global words that want lockstep", global_exchange, expect_global_exchange, WARPS_LOCKSTEP, "", 0},
+    {"words in shared memory that lane 0 reads", lone_shared, expect_lone, 0, "", 0},
+    {"words in global memory that lane 0 reads", lone_global, expect_lone, 0, "", 0},
     {"products of matrices", products, expect_products, WARPS_FULL, "", 0},
     {"products of matrices in branches of warps", products_in_branches, expect_products_in_branches, WARPS_FULL, "", 0},
     {"a sum that wants lockstep", plain_sum, expect_volatile_sum, WARPS_LOCKSTEP, "", 0},

@@ -398,6 +398,73 @@ static void test_warp_synchronous(void **state)
     CHECK_ROWS(rows);
 }
 
+/* Before one lane reads alone what others may have stored, the lanes wait for each other. */
+static void test_lone_readers(void **state)
+{
+#define FIRST_ALONE "mov.u32 %r1, %tid.x;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra NEXT;\n"
+    static const struct row rows[] = {
+        {"thread 0 loads behind a store",
+         "lone_readers",
+         HEAD ENTRY REGS ARGUMENTS "st.global.u32 [%rd1], 1;\n" FIRST_ALONE
+                                   "ld.global.u32 %r2, [%rd1+4];\nst.global.u32 [%rd1], %r2;\nNEXT: ret;\n}\n",
+         {"store", "converge", "cbr", "load.global"},
+         {NULL}},
+        {"the last lane, by its number in the warp",
+         "lone_readers",
+         HEAD ENTRY REGS SHARED_WORDS
+         "mov.u32 %r1, %tid.x;\nand.b32 %r1, %r1, 31;\nmov.u32 %r3, %tid.x;\nand.b32 %r3, %r3, 31;\nst.shared.u32 [s], 1;\n"
+         "setp.eq.u32 %p1, %r3, 31;\n@!%p1 bra NEXT;\nld.shared.u32 %r2, [s+4];\nst.shared.u32 [s], %r2;\nNEXT: ret;\n}\n",
+         {"store", "converge", "cbr", "load.shared"},
+         {NULL}},
+        {"in the next round of a loop",
+         "lone_readers",
+         HEAD ENTRY REGS ARGUMENTS
+         "mov.u32 %r3, 0;\nTOP: " FIRST_ALONE "ld.global.u32 %r2, [%rd1+4];\nst.global.u32 [%rd1+8], %r2;\n"
+         "NEXT: st.global.u32 [%rd1], 1;\nadd.u32 %r3, %r3, 1;\nsetp.lt.u32 %p2, %r3, 9;\n@%p2 bra TOP;\nret;\n}\n",
+         {"converge", "cbr", "load.global", "store"},
+         {NULL}},
+        {"not without a store before it",
+         "lone_readers",
+         HEAD ENTRY REGS ARGUMENTS FIRST_ALONE "ld.global.u32 %r2, [%rd1+4];\nst.global.u32 [%rd1], %r2;\nNEXT: ret;\n}\n",
+         {"load"},
+         {"converge"}},
+        {"nor behind a barrier",
+         "lone_readers",
+         HEAD ENTRY REGS ARGUMENTS "st.global.u32 [%rd1], 1;\nbar.sync 0;\n" FIRST_ALONE
+                                   "ld.global.u32 %r2, [%rd1+4];\nst.global.u32 [%rd1], %r2;\nNEXT: ret;\n}\n",
+         {"barrier", "load"},
+         {"converge"}},
+        {"nor for another memory, or for what does not change",
+         "lone_readers",
+         HEAD ENTRY REGS SHARED_WORDS ARGUMENTS
+         "st.shared.u32 [s], 1;\n" FIRST_ALONE
+         "ld.global.u32 %r2, [%rd1+4];\nst.global.u32 [%rd1], %r2;\nld.global.nc.u32 %r2, [%rd1+8];\nNEXT: ret;\n}\n",
+         {"store", "load"},
+         {"converge"}},
+        {"nor where a row of the block goes",
+         "lone_readers",
+         HEAD ENTRY REGS ARGUMENTS "st.global.u32 [%rd1], 1;\nmov.u32 %r1, %tid.y;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra NEXT;\n"
+                                   "ld.global.u32 %r2, [%rd1+4];\nst.global.u32 [%rd1], %r2;\nNEXT: ret;\n}\n",
+         {"store", "load"},
+         {"converge"}},
+        {"nor where many lanes go",
+         "lone_readers",
+         HEAD ENTRY REGS ARGUMENTS "st.global.u32 [%rd1], 1;\nmov.u32 %r1, %tid.x;\nsetp.ge.u32 %p1, %r1, 16;\n@%p1 bra NEXT;\n"
+                                   "ld.global.u32 %r2, [%rd1+4];\nst.global.u32 [%rd1], %r2;\nNEXT: ret;\n}\n",
+         {"store", "load"},
+         {"converge"}},
+        {"nor where data decides",
+         "lone_readers",
+         HEAD ENTRY REGS ARGUMENTS "ld.global.u32 %r1, [%rd1];\nst.global.u32 [%rd1], 1;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra NEXT;\n"
+                                   "ld.global.u32 %r2, [%rd1+4];\nst.global.u32 [%rd1], %r2;\nNEXT: ret;\n}\n",
+         {"store", "load"},
+         {"converge"}},
+    };
+
+    (void)state;
+    CHECK_ROWS(rows);
+}
+
 static void test_empty_blocks(void **state)
 {
     static const struct row rows[] = {
@@ -859,6 +926,7 @@ int main(void)
         cmocka_unit_test(test_ssa),
         cmocka_unit_test(test_simplify),
         cmocka_unit_test(test_warp_synchronous),
+        cmocka_unit_test(test_lone_readers),
         cmocka_unit_test(test_empty_blocks),
         cmocka_unit_test(test_addrspace),
         cmocka_unit_test(test_indices),

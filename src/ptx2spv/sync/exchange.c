@@ -32,6 +32,11 @@ bool ct_is_sync(enum ct_op op)
     return op == CT_OP_BARRIER || op == CT_OP_CONVERGE || ct_is_warp_op(op);
 }
 
+bool ct_reconverges(const struct ct_insn *insn)
+{
+    return insn->op == CT_OP_WARPSYNC || insn->op == CT_OP_CONVERGE || (insn->op == CT_OP_BARRIER && insn->mode != PTX_MODE_ARRIVE);
+}
+
 /* ---- control flow ---- */
 
 void ct_lane_loop_begin(struct ct_cursor *at, ct_value mask, struct ct_lane_loop *loop)

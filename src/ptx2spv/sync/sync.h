@@ -71,8 +71,9 @@ struct ct_shuffle_run {
     uint32_t n;
 };
 
-bool ct_is_warp_op(enum ct_op op); /* warp instructions of PTX */
-bool ct_is_sync(enum ct_op op);    /* warp instructions, CONVERGE and barriers */
+bool ct_is_warp_op(enum ct_op op);               /* warp instructions of PTX */
+bool ct_is_sync(enum ct_op op);                  /* warp instructions, CONVERGE and barriers */
+bool ct_reconverges(const struct ct_insn *insn); /* lanes wait for each other here, without a mask or by one, and are in step after it */
 
 /* ---- divergence.c: in scratch memory. Renumbers the blocks. ---- */
 struct ct_divergence {

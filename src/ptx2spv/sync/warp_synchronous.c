@@ -102,19 +102,13 @@ static uint8_t conflicts_of(enum access access)
     return 0;
 }
 
-/* Whether lanes wait for each other here and are in step after it. */
-static bool reconverges(const struct ct_insn *insn)
-{
-    return insn->op == CT_OP_WARPSYNC || insn->op == CT_OP_CONVERGE || (insn->op == CT_OP_BARRIER && insn->mode != PTX_MODE_ARRIVE);
-}
-
 /* ---- the analysis ---- */
 
 static uint8_t last_access_after(const struct search *s, uint8_t before, const struct ct_insn *insn)
 {
     const enum access access = access_of(s, insn);
 
-    return access ? (uint8_t)access : reconverges(insn) ? ACCESS_NONE : before;
+    return access ? (uint8_t)access : ct_reconverges(insn) ? ACCESS_NONE : before;
 }
 
 static void find_reaching(struct search *s)
