@@ -372,6 +372,10 @@ static const struct {
      "and.b32 r1,r0,3; shl.b32 r1,r1,2; shr.u32 r1,0x76543210,r1; prmt.b32 r1,r0,r2,r1; st.global.u32 [d0],r1;", RICH, SpvOpBitwiseOr, 0},
     {"others are not", "and.b32 r1,r0,7; shl.b32 r1,r1,2; shr.u32 r1,0x76543210,r1; prmt.b32 r1,r0,r2,r1; st.global.u32 [d0],r1;", RICH,
      SpvOpBitwiseOr, 3},
+    {"nor if all bits of a word decide",
+     "cvt.u64.u32 d1,r0; mul.lo.u64 d1,d1,d1; and.b64 d1,d1,0xffffffff; shr.u64 d1,d1,3; cvt.u32.u64 r1,d1; prmt.b32 r1,r0,r2,r1; "
+     "st.global.u32 [d0],r1;",
+     RICH, SpvOpBitwiseOr, 3},
     {"selectors without signs need no choice but of the word", "and.b32 r1,r0,0x7777; prmt.b32 r1,r0,r2,r1; st.global.u32 [d0],r1;", RICH,
      SpvOpSelect, 4},
     {"others one more for each sign", "and.b32 r1,r0,0xf7f7; prmt.b32 r1,r0,r2,r1; st.global.u32 [d0],r1;", RICH, SpvOpSelect, 6},

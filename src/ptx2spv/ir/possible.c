@@ -4,7 +4,11 @@
 
 #include "ptx2spv/passes/simplify.h"
 
-enum { DEPTH_MAX = 8 /* definitions that are followed */ };
+enum {
+    DEPTH_MAX = 8, /* definitions that are followed */
+    BITS_MAX = 4,  /* whose combinations are tried */
+};
+_Static_assert(1 << BITS_MAX == CT_POSSIBLE_MAX, "all combinations are listed");
 
 static const struct ct_insn *definition(const struct ct_fn *fn, ct_value value)
 {
@@ -74,7 +78,7 @@ static ct_value find_few_bits(const struct ct_fn *fn, ct_value value, unsigned d
     const struct ct_insn *kept = def && def->op == CT_OP_AND ? ct_constant_or_null(fn, def->operands[1]) : NULL;
     ct_value found = CT_NO_VALUE;
 
-    if (kept && (1u << __builtin_popcountll(kept->imm & UINT32_MAX)) <= CT_POSSIBLE_MAX && kept->imm <= UINT32_MAX) {
+    if (kept && __builtin_popcountll(kept->imm) <= BITS_MAX) {
         *mask = kept->imm;
         return value;
     }
