@@ -707,7 +707,7 @@ static void expect_lone(struct warps_block *b)
     for (uint32_t t = 0; t < b->threads; t++) {
         uint32_t sum = 0;
 
-        for (uint32_t l = t; l < t + lanes_of(b, t); l++)
+        for (uint32_t l = t; t % 32 == 0 && l < t + lanes_of(b, t); l++)
             sum += 3 * b->in[l];
         b->out[t] = t % 32 ? b->in[t] : sum;
     }
