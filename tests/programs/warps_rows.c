@@ -700,8 +700,8 @@ static void expect_products_in_branches(struct warps_block *b)
     }
 }
 
-/* In each of three rounds lane 0 of each warp adds up what its lanes have just stored, without waiting for them. (What another lane stores in
- * the next round is the same word, so that only words of an earlier launch, or none, could be added instead.) */
+/* In each of three rounds lane 0 of each warp adds up what its lanes have just stored, without waiting for them. Each lane stores the same word in
+ * all rounds, so it does no harm if one is a round ahead. */
 static void expect_lone(struct warps_block *b)
 {
     for (uint32_t t = 0; t < b->threads; t++) {

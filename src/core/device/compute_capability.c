@@ -14,8 +14,8 @@
 #define CT_CHANNEL "device"
 /* A device with as much shared memory as every CUDA device has for a block reports the highest number whose PTX needs no clusters and no
  * warp-group instructions, which frameworks write for 9.0 and no device here has. So does a CPU: its shared memory is ordinary memory,
- * and so is the device memory that replaces it for blocks that need more. Others report the oldest one that CUDA 13 compiles for, since programs choose larger blocks for
- * newer ones. */
+ * and so is the device memory that replaces it for blocks that need more. Others report the oldest one that CUDA 13 compiles for, since
+ * programs choose larger blocks for newer ones. */
 #define DEFAULT_NUMBER 89
 #define SMALL_NUMBER 75
 #define CUDA_SHARED_BYTES 49152u

@@ -73,7 +73,7 @@ struct ct_shuffle_run {
 
 bool ct_is_warp_op(enum ct_op op);               /* warp instructions of PTX */
 bool ct_is_sync(enum ct_op op);                  /* warp instructions, CONVERGE and barriers */
-bool ct_reconverges(const struct ct_insn *insn); /* lanes wait for each other here, without a mask or by one, and are in step after it */
+bool ct_reconverges(const struct ct_insn *insn); /* the lanes of a warp wait for each other here */
 
 /* ---- divergence.c: in scratch memory. Renumbers the blocks. ---- */
 struct ct_divergence {

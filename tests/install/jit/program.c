@@ -8,6 +8,8 @@
  *   program nvidia NVRTC NVJITLINK   NVIDIA's own
  *
  * Status 3: NVRTC made machine code, as it does without `cuttle run`; 1: anything else is wrong. */
+#include "../fatbin_head.h"
+
 #include <cuda.h>
 
 #include <dlfcn.h>
@@ -280,22 +282,9 @@ static void check_fat_binary(void *library)
     static const char *const options[MAX_OPTIONS] = {"-arch=sm_75", "-lto"};
     static const char code[] = LTO HEAD SEVENFOLD KERNEL;
     struct {
-        uint32_t magic;
-        uint16_t version, header_bytes;
-        uint64_t payload_bytes;
-        uint16_t kind, entry_version;
-        uint32_t entry_header_bytes;
-        uint64_t entry_payload_bytes;
-        unsigned char rest[48];
+        struct fatbin_head head;
         char code[(sizeof code + 7) / 8 * 8];
-    } fat = {.magic = 0xba55ed50,
-             .version = 1,
-             .header_bytes = 16,
-             .payload_bytes = 64 + sizeof fat.code,
-             .kind = 8,
-             .entry_version = 0x101,
-             .entry_header_bytes = 64,
-             .entry_payload_bytes = sizeof fat.code};
+    } fat = {.head = fatbin_head(FATBIN_LTOIR, sizeof fat.code)};
     void *link;
 
     memcpy(fat.code, code, sizeof code);
